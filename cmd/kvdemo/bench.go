@@ -13,15 +13,15 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // benchFlags say what load bench makes.
@@ -32,7 +32,7 @@ type benchFlags struct {
 	keys     int
 	reads    int
 	policies []string
-	mix      []*policyMeter // of policies
+	mix      []*policyReads // of policies
 	duration time.Duration
 	seed     uint64
 }
@@ -88,7 +88,7 @@ func (f *benchFlags) validate() error {
 			errs = append(errs, fmt.Errorf("--%w", err))
 			continue
 		}
-		f.mix = append(f.mix, &policyMeter{name: name, policy: p, meter: newMeter(), served: map[string]int64{}})
+		f.mix = append(f.mix, &policyReads{name: name, policy: p, served: map[string]int64{}})
 	}
 	if f.timeout <= 0 {
 		errs = append(errs, fmt.Errorf("--timeout: %v, want more than 0", f.timeout))
@@ -147,157 +147,137 @@ func (r benchResult) String() string {
 	return b.String()
 }
 
-// meter takes measurements of several clients.
-type meter struct {
-	mu     sync.Mutex
-	hist   *hdrhistogram.Histogram // microseconds
-	failed int64
-	err    error // the last one
-}
-
-// policyMeter takes measurements of the reads by a policy.
-type policyMeter struct {
+// policyReads are the reads by a policy.
+type policyReads struct {
 	name   string
 	policy *kvpb.ReadPolicy
-	*meter
-	served map[string]int64
+
+	mu     sync.Mutex
+	served map[string]int64 // by what the answers rest on
 }
 
-// noteRead notes a read, and what it rests on.
-func (m *policyMeter) noteRead(d time.Duration, served *kvpb.Served, err error) {
-	m.note(d, err)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if by := served.GetBy(); err == nil && by != "" {
-		m.served[by]++
-	}
-}
-
-func newMeter() *meter {
-	return &meter{hist: hdrhistogram.New(1, time.Hour.Microseconds(), 3)}
-}
-
-func (m *meter) note(d time.Duration, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err != nil {
-		m.failed++
-		m.err = err
+func (p *policyReads) note(by string) {
+	if by == "" {
 		return
 	}
-	_ = m.hist.RecordValue(min(d, time.Hour).Microseconds()) // in range
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.served[by]++
 }
 
-func (m *meter) side(seconds float64) benchSide {
-	quantile := func(q float64) float64 { return float64(m.hist.ValueAtQuantile(q)) / 1e3 }
+// write is the kind of writes; the kind of reads by policy i is i+1.
+const write = 0
+
+func sideOf(m *lab.Meter, seconds float64) benchSide {
 	return benchSide{
-		Calls: m.hist.TotalCount(), Failed: m.failed,
-		PerSec: float64(m.hist.TotalCount()) / seconds,
-		P50:    quantile(50), P99: quantile(99), Longest: float64(m.hist.Max()) / 1e3,
+		Calls: m.Calls, Failed: m.Failed, PerSec: float64(m.Calls) / seconds,
+		P50: m.Latency.Millis(0.5), P99: m.Latency.Millis(0.99), Longest: m.Latency.Millis(1),
 	}
 }
 
-// count returns how many calls have ended well, and how many not.
-func (m *meter) count() (done, failed int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.hist.TotalCount(), m.failed
+// benchProgress counts calls as they end.
+type benchProgress struct{ written, read, failed atomic.Int64 }
+
+func (p *benchProgress) note(c *lab.Call) {
+	switch {
+	case c.Err != nil:
+		p.failed.Add(1)
+	case c.Kind == write:
+		p.written.Add(1)
+	default:
+		p.read.Add(1)
+	}
 }
 
 // report says every other second how far the calls are, until ctx ends.
-func report(ctx context.Context, out io.Writer, start time.Time, writes, reads *meter) {
-	ticks := time.NewTicker(2 * time.Second)
-	defer ticks.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticks.C:
-			written, unwritten := writes.count()
-			read, unread := reads.count()
-			fmt.Fprintf(out, "%6.1fs  %d written, %d read, %d failed\n", now.Sub(start).Seconds(), written, read, unwritten+unread)
-		}
+func (p *benchProgress) report(ctx context.Context, out io.Writer) {
+	for start := time.Now(); lab.Sleep(ctx, 2*time.Second) == nil; {
+		fmt.Fprintf(out, "%6.1fs  %d written, %d read, %d failed\n", time.Since(start).Seconds(), p.written.Load(), p.read.Load(), p.failed.Load())
 	}
 }
 
+// benchClient is one client.
+type benchClient struct {
+	*client.Client
+	rng   *rand.Rand
+	value []byte
+}
+
 // run makes the load. It fails only if nothing at all succeeded.
-func (f *benchFlags) run(ctx context.Context, progress io.Writer) (benchResult, error) {
-	cfg, err := f.config()
+func (f *benchFlags) run(ctx context.Context, progress io.Writer) (_ benchResult, err error) {
+	clients, err := f.connect()
+	defer func() {
+		for _, c := range clients {
+			err = errors.Join(err, c.Close())
+		}
+	}()
 	if err != nil {
 		return benchResult{}, err
 	}
-	writes, reads := newMeter(), newMeter()
-	start := time.Now()
+	var p benchProgress
 	reporting, stop := context.WithCancel(ctx)
 	reported := make(chan struct{})
 	go func() {
 		defer close(reported)
-		report(reporting, progress, start, writes, reads)
+		p.report(reporting, progress)
 	}()
 	defer func() { stop(); <-reported }()
-	var g errgroup.Group
-	for i := range f.clients {
-		cfg.First = i
-		c, err := client.New(cfg)
-		if err != nil {
-			return benchResult{}, errors.Join(fmt.Errorf("--%w; %w", err, errUsage), g.Wait())
-		}
-		g.Go(func() error {
-			f.client(ctx, i, c, start.Add(f.duration), writes, reads)
-			return c.Close()
-		})
+	l := lab.Load{
+		Clients: f.clients, Duration: f.duration, Timeout: f.timeout, Note: p.note,
+		Do: func(ctx context.Context, c *lab.Call) error { return f.call(ctx, clients[c.Client], c) },
 	}
-	err = g.Wait()
-	seconds := time.Since(start).Seconds()
-	r := benchResult{Clients: f.clients, Size: f.size, Seconds: seconds, Writes: writes.side(seconds), Reads: reads.side(seconds)}
-	for _, m := range f.mix {
+	made, err := l.Run(ctx)
+	seconds := made.Elapsed.Seconds()
+	reads := &lab.Meter{}
+	r := benchResult{Clients: f.clients, Size: f.size, Seconds: seconds, Writes: sideOf(made.Kind(write), seconds)}
+	for i, m := range f.mix {
+		kind := made.Kind(i + 1)
+		reads.Merge(kind)
 		if f.reads > 0 {
-			r.Policies = append(r.Policies, benchPolicy{Policy: m.name, benchSide: m.side(seconds), Served: m.served})
+			r.Policies = append(r.Policies, benchPolicy{Policy: m.name, benchSide: sideOf(kind, seconds), Served: m.served})
 		}
 	}
-	failure := errors.Join(writes.err, reads.err)
-	if failure != nil {
-		r.Error = failure.Error()
-	}
-	if r.Writes.Calls+r.Reads.Calls == 0 {
-		return r, fmt.Errorf("no call succeeded in %v: %w", f.duration, failure)
+	r.Reads = sideOf(reads, seconds)
+	if made.Err != nil {
+		r.Error = made.Err.Error()
 	}
 	return r, err
 }
 
-// client begins one call after the other until the time is over. The last call is not
-// cut off, because its outcome would be unknown.
-func (f *benchFlags) client(ctx context.Context, i int, c *client.Client, end time.Time, writes, reads *meter) {
-	rng := rand.New(rand.NewPCG(f.seed, uint64(i)))
-	value := make([]byte, f.size)
-	for b := range value {
-		value[b] = byte(rng.Uint32())
+// connect makes the clients.
+func (f *benchFlags) connect() (all []benchClient, err error) {
+	cfg, err := f.config()
+	if err != nil {
+		return nil, err
 	}
-	for ctx.Err() == nil && time.Now().Before(end) {
-		m := writes
-		key := fmt.Sprintf("bench/%d", rng.IntN(f.keys))
-		callCtx, cancel := context.WithTimeout(ctx, f.timeout)
-		begin := time.Now()
-		var err error
-		var read *policyMeter
-		var resp *kvpb.GetResponse
-		if rng.IntN(100) < f.reads {
-			m, read = reads, f.mix[rng.IntN(len(f.mix))]
-			resp, err = c.Get(callCtx, key, read.policy)
-			if errors.Is(err, kv.ErrNotFound) {
-				err = nil // an answer, before the key's first write
-			}
-		} else {
-			_, err = c.Put(callCtx, key, value)
+	for i := range f.clients {
+		cfg.First = i
+		c, err := client.New(cfg)
+		if err != nil {
+			return all, fmt.Errorf("--%w; %w", err, errUsage)
 		}
-		cancel()
-		if ctx.Err() != nil { // we were interrupted
-			return
-		}
-		took := time.Since(begin)
-		m.note(took, err)
-		if read != nil {
-			read.noteRead(took, resp.GetServed(), err)
-		}
+		all = append(all, benchClient{c, rand.New(rand.NewPCG(f.seed, uint64(i))), make([]byte, f.size)})
 	}
+	return all, nil
+}
+
+// call writes a key, or reads one by some policy. The values of an earlier run may be there, or none.
+func (f *benchFlags) call(ctx context.Context, cl benchClient, c *lab.Call) error {
+	key := fmt.Sprintf("bench/%d", cl.rng.IntN(f.keys))
+	if cl.rng.IntN(100) >= f.reads {
+		c.Kind = write
+		lab.Value(key, f.seed<<48|uint64(c.Client)<<32|uint64(c.Number), cl.value)
+		_, err := cl.Put(ctx, key, cl.value)
+		return err
+	}
+	i := cl.rng.IntN(len(f.mix))
+	c.Kind = i + 1
+	resp, err := cl.Get(ctx, key, f.mix[i].policy)
+	switch {
+	case errors.Is(err, kv.ErrNotFound):
+		return nil // an answer, before the key's first write
+	case err == nil:
+		f.mix[i].note(resp.GetServed().GetBy())
+	}
+	return err
 }

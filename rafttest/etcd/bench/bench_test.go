@@ -64,11 +64,11 @@ func TestEveryValueIsLookedFor(t *testing.T) {
 	l := &load{prefix: "p", size: 100, seed: 7}
 	a, b, unknown := put{0, 0}, put{0, 1}, put{3, 0}
 	l.acks = map[put]bool{a: true, b: true, unknown: false}
-	have := map[string][]byte{a.key("p"): l.value(a, nil), b.key("p"): l.value(b, nil)}
+	have := map[string][]byte{a.key("p"): l.value(a), b.key("p"): l.value(b)}
 	require.NoError(t, l.compare(have))
 
 	with := maps.Clone(have)
-	with[unknown.key("p")] = l.value(unknown, nil)
+	with[unknown.key("p")] = l.value(unknown)
 	require.NoError(t, l.compare(with), "it may have happened")
 
 	lost := maps.Clone(have)
@@ -84,40 +84,6 @@ func TestEveryValueIsLookedFor(t *testing.T) {
 	strange["p/9"] = nil
 	require.ErrorContains(t, l.compare(strange), "1 keys are there that nobody put")
 	require.ErrorIs(t, l.compare(strange), errLost)
-}
-
-// TestValuesDifferEverywhere checks that two values have no eight bytes in common at the same
-// place, so that a part of a value cannot stand for the same part of another value.
-func TestValuesDifferEverywhere(t *testing.T) {
-	l := &load{size: 4096}
-	a, b := l.value(put{0, 0}, nil), l.value(put{0, 1}, nil)
-	require.Len(t, a, 4096)
-	for i := 0; i < len(a); i += 8 {
-		require.NotEqual(t, a[i:i+8], b[i:i+8])
-	}
-	require.Len(t, (&load{size: 5}).value(put{}, nil), 5)
-}
-
-func TestClientsStopAtTheirBounds(t *testing.T) {
-	l := &load{size: maxBytes / 8}
-	now := time.Now()
-	for made := range least {
-		require.True(t, l.more(made, now.Add(-time.Hour)), "so many in any case")
-	}
-	require.False(t, l.more(least, now.Add(-time.Hour)), "the time is over")
-	for l.puts < 8 {
-		require.True(t, l.more(least, now.Add(time.Hour)))
-	}
-	require.False(t, l.more(least, now.Add(time.Hour)), "these are the bytes")
-}
-
-func TestQuantile(t *testing.T) {
-	l := &load{}
-	require.Zero(t, l.quantile(50))
-	for i := range 100 {
-		l.latency = append(l.latency, time.Duration(100-i))
-	}
-	require.Equal(t, []time.Duration{1, 50, 99, 100}, []time.Duration{l.quantile(0), l.quantile(50), l.quantile(99), l.quantile(100)})
 }
 
 func TestMachineIsBusyWithOthers(t *testing.T) {

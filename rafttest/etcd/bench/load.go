@@ -5,14 +5,13 @@ package bench
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // callTimeout is above etcd's own limit on a request, so that clients get etcd's answer.
@@ -23,14 +22,9 @@ type load struct {
 	prefix string // of all keys
 	size   int
 	seed   uint64
-
-	elapsed time.Duration
-	latency []time.Duration // of answered calls
-	failed  int
-	err     error // error of a failed call
+	result *lab.Result
 
 	mu   sync.Mutex
-	puts int          // begun
 	acks map[put]bool // begun; true: acknowledged
 }
 
@@ -41,14 +35,11 @@ func (p put) key(prefix string) string {
 	return fmt.Sprintf("%s/%03d/%06d", prefix, p.client, p.number)
 }
 
-// value makes the value of a put: bytes that differ at every place from the bytes of any other put.
-func (l *load) value(p put, into []byte) []byte {
-	rng := rand.New(rand.NewPCG(l.seed, uint64(p.client)<<32|uint64(p.number)))
-	into = into[:0]
-	for len(into) < l.size {
-		into = binary.LittleEndian.AppendUint64(into, rng.Uint64())
-	}
-	return into[:l.size]
+// value makes the value of a put.
+func (l *load) value(p put) []byte {
+	value := make([]byte, l.size)
+	lab.Value(p.key(l.prefix), l.seed, value)
+	return value
 }
 
 // run makes clients, each with a connection of its own, put values at a member for a time.
@@ -71,58 +62,25 @@ func (l *load) run(ctx context.Context, at *member, clients int, d time.Duration
 			return err
 		}
 	}
-	begin := time.Now()
-	var group sync.WaitGroup
-	for i, api := range conns {
-		group.Go(func() { l.client(ctx, api, i, begin.Add(d)) })
+	calls := lab.Load{
+		Clients: clients, Duration: d, Calls: max(maxBytes/l.size, 1), Least: least, Timeout: callTimeout,
+		Do: func(ctx context.Context, c *lab.Call) error {
+			p := put{c.Client, c.Number}
+			l.note(p, false)
+			_, err := conns[c.Client].Put(ctx, p.key(l.prefix), string(l.value(p)))
+			if err == nil {
+				l.note(p, true)
+			}
+			return err
+		},
 	}
-	group.Wait()
-	l.elapsed = time.Since(begin)
-	return ctx.Err()
+	var err error
+	l.result, err = calls.Run(ctx)
+	return err
 }
 
-func (l *load) client(ctx context.Context, api *clientv3.Client, client int, end time.Time) {
-	var buf []byte
-	for number := 0; ctx.Err() == nil && l.more(number, end); number++ {
-		p := put{client, number}
-		buf = l.value(p, buf)
-		callCtx, cancel := context.WithTimeout(ctx, callTimeout)
-		begin := time.Now()
-		_, err := api.Put(callCtx, p.key(l.prefix), string(buf))
-		took := time.Since(begin)
-		cancel()
-		l.note(p, took, err)
-	}
-}
-
-// more reports whether a client that has made this number of calls makes another call.
-func (l *load) more(made int, end time.Time) bool {
+func (l *load) note(p put, acknowledged bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if made >= least && (time.Now().After(end) || l.puts*l.size >= maxBytes) {
-		return false
-	}
-	l.puts++
-	return true
-}
-
-func (l *load) note(p put, took time.Duration, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.acks[p] = err == nil
-	if err != nil {
-		l.failed++
-		l.err = err
-		return
-	}
-	l.latency = append(l.latency, took)
-}
-
-// quantile returns the latency that this percentage of the calls does not exceed.
-func (l *load) quantile(percent int) time.Duration {
-	if len(l.latency) == 0 {
-		return 0
-	}
-	slices.Sort(l.latency)
-	return l.latency[max((len(l.latency)*percent+99)/100, 1)-1]
+	l.acks[p] = acknowledged
 }

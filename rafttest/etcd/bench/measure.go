@@ -119,14 +119,10 @@ func sample(ctx context.Context, c *cluster, l *load, clients int, d time.Durati
 	if err != nil {
 		return s, false, err
 	}
-	if len(l.latency) == 0 {
-		return s, false, fmt.Errorf("no call of %d was answered: %w", l.failed, l.err)
-	}
-	used, puts := after.Sub(before.Usage), float64(len(l.latency))
+	used, puts := after.Sub(before.Usage), float64(l.result.Calls)
 	perByte := func(bytes uint64) float64 { return float64(bytes) / puts / float64(l.size) }
 	return Sample{
-		Puts: len(l.latency), PutsPerS: puts / l.elapsed.Seconds(),
-		P50: milliseconds(l.quantile(50)), P99: milliseconds(l.quantile(99)),
+		Puts: int(l.result.Calls), PutsPerS: l.result.PerSecond(), P50: l.result.Latency.Millis(0.5), P99: l.result.Latency.Millis(0.99),
 		CPU: milliseconds(used.CPU) / puts, Disk: perByte(used.WriteBytes),
 		LeaderSent: perByte(after.leaderSent - before.leaderSent), AllSent: perByte(after.allSent - before.allSent),
 		Others: after.machine.others(before.machine, used.CPU),

@@ -142,7 +142,9 @@ func runSide(ctx context.Context, cfg Config, net *netlab.Network, rows []*Row, 
 		err = cell.measure(cfg.Others, func(attempt int) (Sample, bool, error) {
 			l := &load{prefix: fmt.Sprintf("bench%d.%d", i, attempt), size: size, seed: seed}
 			s, restless, err := sample(ctx, c, l, r.Clients, cfg.Time)
-			cell.Failed += l.failed
+			if l.result != nil {
+				cell.Failed += int(l.result.Failed)
+			}
 			return s, restless, err
 		})
 	}

@@ -60,7 +60,6 @@ func (l *load) verifyAt(ctx context.Context, m *member) error {
 // compare checks a member's data against the puts of the load. A put without an answer may be there
 // or not; a key without a put must not be there.
 func (l *load) compare(values map[string][]byte) error {
-	var want []byte
 	found := 0
 	for p, acknowledged := range l.acks {
 		got, ok := values[p.key(l.prefix)]
@@ -71,7 +70,7 @@ func (l *load) compare(values map[string][]byte) error {
 			continue
 		}
 		found++
-		if want = l.value(p, want); !bytes.Equal(got, want) {
+		if !bytes.Equal(got, l.value(p)) {
 			return fmt.Errorf("%w: key %s has other bytes", errLost, p.key(l.prefix))
 		}
 	}

@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/process"
 )
 
@@ -92,26 +92,6 @@ func TestDataDir(t *testing.T) {
 	require.NoDirExists(t, dir)
 }
 
-// The gap is the longest silence that began while a node was down.
-func TestGap(t *testing.T) {
-	at := func(ms int) time.Time { return time.Unix(100, 0).Add(time.Duration(ms) * time.Millisecond) }
-	for _, c := range []struct {
-		acks []int
-		want int
-	}{
-		{[]int{-500, 2000}, 2000}, // under way at the end
-		{[]int{0, 10, 400, 410, 1000}, 590},
-		{[]int{900, 700, 10, 1010}, 690}, // in no order
-		{[]int{300, 1001, 5000}, 701},    // what begins later does not count
-	} {
-		var l load
-		for _, ms := range c.acks {
-			l.acks = append(l.acks, at(ms))
-		}
-		require.Equal(t, time.Duration(c.want)*time.Millisecond, l.gapAfter(at(0), at(1000)), "%v", c.acks)
-	}
-}
-
 // Bytes are added up over the processes of a node.
 func TestTraffic(t *testing.T) {
 	tr := newTraffic(3)
@@ -145,10 +125,10 @@ func TestDifferences(t *testing.T) {
 // The report ends with what was verified.
 func TestReport(t *testing.T) {
 	start := time.Unix(100, 0)
-	l := &load{started: start, ended: start.Add(2 * time.Second), latency: hdrhistogram.New(1, 1e7, 3)}
-	l.acks = []time.Time{start.Add(time.Second)}
+	l := &load{started: start, result: &lab.Result{Elapsed: 2 * time.Second}}
+	l.Note(&lab.Call{Done: start.Add(time.Second)})
 	for range 10 {
-		l.acknowledge(3, 1000, time.Now())
+		l.acknowledge(3, 1000)
 	}
 	d := &run{
 		p: newProgress(&bytes.Buffer{}), load: l, verified: 10,

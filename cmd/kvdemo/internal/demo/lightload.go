@@ -9,10 +9,9 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 const (
@@ -25,58 +24,56 @@ const (
 )
 
 // lightLoad writes the files again and again, with the content that they have, and reads
-// some, until ctx ends. Calls that find no worker are left out, not made up for.
+// some, until ctx ends. Calls that find no client are left out, not made up for.
 func (d *run) lightLoad(ctx context.Context) error {
 	clients, err := d.clients()
 	if err != nil {
 		return err
 	}
-	defer func() {
-		for _, c := range clients {
-			_ = c.Close() // nothing is under way
+	defer closeAll(clients)
+	watching := make(chan struct{})
+	go func() {
+		defer close(watching)
+		for lab.Sleep(ctx, lightTick) == nil {
+			d.watched.lookAfter()
 		}
 	}()
-	jobs := make(chan file)
-	var all errgroup.Group
-	for i := range lightWorkers * len(clients) {
-		all.Go(func() error {
-			for f := range jobs {
-				d.touch(ctx, clients[i%len(clients)], f)
-			}
+	defer func() { <-watching }() // ctx has ended, or nothing has begun
+	l := lab.Load{
+		Clients: lightWorkers * len(clients), Next: d.lightly(), Timeout: lightTimeout,
+		Do: func(ctx context.Context, c *lab.Call) error {
+			d.touch(ctx, clients[c.Client%len(clients)], d.set.files[c.All%len(d.set.files)])
 			return nil
-		})
+		},
 	}
-	d.feedLightly(ctx, jobs)
-	close(jobs)
-	return all.Wait()
+	_, err = l.Run(ctx)
+	if ctx.Err() != nil {
+		return nil // without a call, if nobody wanted one
+	}
+	return err
 }
 
-// feedLightly hands out as many files a second as are wanted.
-func (d *run) feedLightly(ctx context.Context, jobs chan<- file) {
-	t := time.NewTicker(lightTick)
-	defer t.Stop()
-	owed, next := 0.0, 0
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
-		d.watched.lookAfter()
-		for owed += float64(d.watched.writes.Load()) * lightTick.Seconds(); owed >= 1; owed-- {
-			select {
-			case jobs <- d.set.files[next%len(d.set.files)]:
-				next++
-			default: // all workers wait for nodes
+// lightly returns what lets as many calls a second begin as are wanted.
+func (d *run) lightly() func(context.Context, int) (time.Time, bool) {
+	owed, last := 0.0, time.Now()
+	return func(ctx context.Context, _ int) (time.Time, bool) {
+		for owed < 1 {
+			if lab.Sleep(ctx, lightTick) != nil {
+				return time.Time{}, false
 			}
+			now := time.Now()
+			wanted := float64(d.watched.writes.Load())
+			// What is owed for longer than a few ticks was left out.
+			owed = min(owed+wanted*now.Sub(last).Seconds(), max(wanted*4*lightTick.Seconds(), 1))
+			last = now
 		}
+		owed--
+		return time.Now(), true
 	}
 }
 
 // touch writes a file, and reads another. A failure shows on the page.
 func (d *run) touch(ctx context.Context, c *client.Client, f file) {
-	ctx, cancel := context.WithTimeout(ctx, lightTimeout)
-	defer cancel()
 	data, err := os.ReadFile(f.path)
 	if err != nil {
 		return // the file is gone since

@@ -7,25 +7,22 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // load is the state of the loaders.
 type load struct {
-	started, ended time.Time
-	files, bytes   atomic.Int64 // acknowledged
+	lab.Acks     // of all writes
+	started      time.Time
+	result       *lab.Result  // when the load has ended
+	files, bytes atomic.Int64 // acknowledged
 
 	mu        sync.Mutex
-	acks      []time.Time // of all writes
-	latency   *hdrhistogram.Histogram
 	lastIndex uint64 // highest log index of a write
 }
 
@@ -39,35 +36,37 @@ type step struct {
 // happen. A step is taken between two files, so that it always comes in the
 // middle of the load, however fast that is.
 func (d *run) loadAll(ctx context.Context) error {
-	d.load = &load{started: time.Now(), latency: hdrhistogram.New(1, int64(putTimeout/time.Microsecond), 3)}
+	d.load = &load{started: time.Now()}
 	clients, err := d.clients()
 	if err != nil {
 		return err
 	}
-	defer func() {
-		for _, c := range clients {
-			_ = c.Close() // nothing is under way
-		}
-	}()
-	queue := make(chan file)
+	defer closeAll(clients)
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
-	g, gctx := errgroup.WithContext(ctx)
-	for i := range d.cfg.Loaders {
-		g.Go(func() error { return d.loader(gctx, clients[i%len(clients)], queue) })
+	loaders := lab.Load{
+		Clients: d.cfg.Loaders, Next: d.feed(giveUp), Note: d.load.Note,
+		Do: func(ctx context.Context, c *lab.Call) error {
+			err := d.put(ctx, clients[c.Client%len(clients)], d.set.files[c.All], c)
+			if err != nil {
+				giveUp(err)
+			}
+			return err
+		},
 	}
-	g.Go(func() error {
-		defer close(queue)
-		return d.feed(gctx, queue)
-	})
 	stop := d.watch(ctx, giveUp)
-	err = g.Wait()
-	d.load.ended = time.Now()
+	d.load.result, err = loaders.Run(ctx)
 	stop()
 	if cause := context.Cause(ctx); cause != nil {
 		return cause // of what the loaders say
 	}
 	return err
+}
+
+func closeAll(clients []*client.Client) {
+	for _, c := range clients {
+		_ = c.Close() // nothing is under way
+	}
 }
 
 // clients returns one client for each node to begin with. A write that may have
@@ -88,56 +87,42 @@ func (d *run) clients() ([]*client.Client, error) {
 	return clients, nil
 }
 
-// feed hands out the files and takes the steps.
-func (d *run) feed(ctx context.Context, queue chan<- file) error {
+// feed returns what hands out the files and takes the steps.
+func (d *run) feed(giveUp func(error)) func(context.Context, int) (time.Time, bool) {
 	steps := d.steps()
-	for i, f := range d.set.files {
-		for len(steps) > 0 && i >= steps[0].at {
+	return func(ctx context.Context, i int) (time.Time, bool) {
+		for len(steps) > 0 && (i >= steps[0].at || i == len(d.set.files)) {
 			if err := steps[0].do(ctx); err != nil {
-				return err
+				giveUp(err)
+				return time.Time{}, false
 			}
 			steps = steps[1:]
 		}
-		select {
-		case queue <- f:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		return time.Now(), i < len(d.set.files)
 	}
-	for _, s := range steps {
-		if err := s.do(ctx); err != nil {
-			return err
-		}
+}
+
+// put writes a file. The call is due when the file is read.
+func (d *run) put(ctx context.Context, c *client.Client, f file, call *lab.Call) error {
+	data, err := os.ReadFile(f.path)
+	if err != nil {
+		return fmt.Errorf("read a file to load: %w", err)
 	}
+	call.Due = time.Now()
+	at, err := c.Put(ctx, f.key, data)
+	if err != nil {
+		return fmt.Errorf("put %s: %w", f.key, err)
+	}
+	d.load.acknowledge(at.Index, len(data))
 	return nil
 }
 
-// loader writes files until there are no more.
-func (d *run) loader(ctx context.Context, c *client.Client, queue <-chan file) error {
-	for f := range queue {
-		data, err := os.ReadFile(f.path)
-		if err != nil {
-			return fmt.Errorf("read a file to load: %w", err)
-		}
-		begin := time.Now()
-		at, err := c.Put(ctx, f.key, data)
-		if err != nil {
-			return fmt.Errorf("put %s: %w", f.key, err)
-		}
-		d.load.acknowledge(at.Index, len(data), begin)
-	}
-	return nil
-}
-
-func (l *load) acknowledge(index uint64, size int, begin time.Time) {
-	now := time.Now()
+func (l *load) acknowledge(index uint64, size int) {
 	l.files.Add(1)
 	l.bytes.Add(int64(size))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.acks = append(l.acks, now)
 	l.lastIndex = max(l.lastIndex, index)
-	_ = l.latency.RecordValue(min(now.Sub(begin), putTimeout).Microseconds()) // in range
 }
 
 // index returns the highest log index of an acknowledged write.
@@ -145,25 +130,6 @@ func (l *load) index() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lastIndex
-}
-
-// gapAfter returns the longest time without an acknowledgement that began
-// between from, when it begins anew, and until.
-func (l *load) gapAfter(from, until time.Time) (longest time.Duration) {
-	l.mu.Lock()
-	acks := slices.Clone(l.acks)
-	l.mu.Unlock()
-	slices.SortFunc(acks, time.Time.Compare)
-	last := from
-	for _, t := range acks {
-		if last.After(until) {
-			break
-		}
-		if t.After(from) {
-			longest, last = max(longest, t.Sub(last)), t
-		}
-	}
-	return longest
 }
 
 // watch shows how the load goes until it is stopped, and gives up when it cannot

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
@@ -76,7 +74,7 @@ func (d *run) readAt(ctx context.Context, n *node) (NodeReads, error) {
 		return r, err
 	}
 	defer func() { _ = c.Close() }() // nothing is under way
-	took := hdrhistogram.New(1, patience.Microseconds(), 3)
+	var took lab.Histogram
 	count := 0
 	for _, f := range d.set.files {
 		if f.size > kv.MaxInlineBytes {
@@ -90,10 +88,10 @@ func (d *run) readAt(ctx context.Context, n *node) (NodeReads, error) {
 		if err != nil {
 			return r, fmt.Errorf("read %s at node %d: %w", f.key, n.id, err)
 		}
-		_ = took.RecordValue(min(time.Since(begin), patience).Microseconds()) // in range
+		took.Record(time.Since(begin))
 		r.Served[resp.GetServed().GetBy()]++
 	}
-	r.P50, r.P99 = float64(took.ValueAtQuantile(50))/1e3, float64(took.ValueAtQuantile(99))/1e3
+	r.P50, r.P99 = took.Millis(0.5), took.Millis(0.99)
 	return r, nil
 }
 

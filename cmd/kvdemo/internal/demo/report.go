@@ -40,8 +40,7 @@ type Report struct {
 // summary makes the report of a demonstration that went well to its end.
 func (d *run) summary() Report {
 	l := d.load
-	seconds := l.ended.Sub(l.started).Seconds()
-	quantile := func(q float64) float64 { return float64(l.latency.ValueAtQuantile(q)) / 1e3 }
+	seconds := l.result.Elapsed.Seconds()
 	r := Report{
 		Files:        len(d.set.files),
 		Bytes:        l.bytes.Load(),
@@ -50,9 +49,9 @@ func (d *run) summary() Report {
 		LoadSeconds:  seconds,
 		FilesPerSec:  float64(l.files.Load()) / seconds,
 		BytesPerSec:  float64(l.bytes.Load()) / seconds,
-		CommitP50:    quantile(50),
-		CommitP99:    quantile(99),
-		CommitMax:    float64(l.latency.Max()) / 1e3,
+		CommitP50:    l.result.Latency.Millis(0.5),
+		CommitP99:    l.result.Latency.Millis(0.99),
+		CommitMax:    l.result.Latency.Millis(1),
 		LinkBytes:    d.cluster.traffic.sent(),
 		LeaderEgress: float64(d.cluster.traffic.egress()) / float64(max(1, l.bytes.Load())),
 		Reads:        d.reads,

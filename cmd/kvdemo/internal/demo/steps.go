@@ -87,5 +87,5 @@ func (d *run) restart(context.Context) error {
 // gap returns the longest time without an acknowledged write while the node was
 // down.
 func (d *run) gap(o outage) time.Duration {
-	return d.load.gapAfter(o.killed, o.restarted)
+	return d.load.LongestGap(o.killed, o.restarted)
 }

@@ -14,8 +14,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/cmd/weftbench/internal/load"
@@ -100,7 +98,7 @@ type Cell struct {
 	// PerSecond is the calls answered in a second of each round.
 	PerSecond lab.Rounds `json:"calls_per_s_by_round"`
 
-	latency *hdrhistogram.Histogram
+	latency lab.Histogram
 }
 
 // perCall returns CPU time for a call, in microseconds.
@@ -156,7 +154,7 @@ func runSetting(ctx context.Context, cfg Config, nodes, egress int) (all []*Cell
 		for _, clients := range cfg.Clients {
 			row := make([]*Cell, len(sides))
 			for i, s := range sides {
-				row[i] = &Cell{Side: s.name, Nodes: nodes, Egress: egress, Size: size, Clients: clients, latency: load.NewHistogram()}
+				row[i] = &Cell{Side: s.name, Nodes: nodes, Egress: egress, Size: size, Clients: clients}
 			}
 			err := lab.Turns(cfg.Rounds, len(sides), func(round, i int) error {
 				_, err := lab.Again(func() (_ struct{}, err error) {
@@ -171,8 +169,7 @@ func runSetting(ctx context.Context, cfg Config, nodes, egress int) (all []*Cell
 				return nil, err
 			}
 			for _, c := range row {
-				c.P50 = float64(c.latency.ValueAtQuantile(50)) / 1e3
-				c.P99 = float64(c.latency.ValueAtQuantile(99)) / 1e3
+				c.P50, c.P99 = c.latency.Millis(0.5), c.latency.Millis(0.99)
 				_, _ = fmt.Fprintln(cfg.Progress, c) // progress is a courtesy
 			}
 			all = append(all, row...)
@@ -235,12 +232,12 @@ func measure(ctx context.Context, cfg Config, c *cluster.Cluster, seed uint64, c
 	cell.Calls += r.Calls
 	cell.Failed += r.Failed
 	cell.Elapsed += r.Elapsed
-	cell.PerSecond = append(cell.PerSecond, float64(r.Calls)/r.Elapsed.Seconds())
+	cell.PerSecond = append(cell.PerSecond, r.PerSecond())
 	cell.LeaderCPU += after.leader.CPU - before.leader.CPU
 	cell.AllCPU += after.all.CPU - before.all.CPU
 	cell.LeaderBytes += after.leaderBytes - before.leaderBytes
 	cell.AllBytes += after.allBytes - before.allBytes
-	cell.latency.Merge(r.Latency)
+	cell.latency.Merge(&r.Latency)
 	return nil
 }
 

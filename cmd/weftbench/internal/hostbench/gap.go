@@ -58,12 +58,11 @@ func (b *bench) gap(ctx context.Context, c *cluster.Cluster) (time.Duration, err
 	before := 500 * time.Millisecond
 	after := time.Duration(4*b.cfg.ElectionTicks) * b.cfg.Tick
 	plan := b.plan(c.Addresses(), Row{Clients: 16, Size: 1 << 10}, 0, before+after)
-	plan.Acks, plan.Timeout = true, 2*time.Second
-	var result load.Result
+	var acks lab.Acks
+	plan.Note, plan.Timeout = acks.Note, 2*time.Second
 	done := make(chan error, 1)
 	go func() {
-		var err error
-		result, err = load.Run(ctx, plan)
+		_, err := load.Run(ctx, plan)
 		done <- err
 	}()
 	select {
@@ -82,23 +81,10 @@ func (b *bench) gap(ctx context.Context, c *cluster.Cluster) (time.Duration, err
 	if err := <-done; err != nil {
 		return 0, err
 	}
-	gap := longestGap(result.Acks, killed, result.Start.Add(result.Elapsed))
+	gap := acks.LongestGap(killed, time.Now())
 	if err := leader.Start(); err != nil {
 		return 0, err
 	}
 	_, err = c.WaitLeader(ctx)
 	return gap, err
-}
-
-// longestGap returns the longest time without an answer between a moment and the
-// end of the load.
-func longestGap(acks []time.Time, from, end time.Time) (longest time.Duration) {
-	slices.SortFunc(acks, time.Time.Compare)
-	last := from
-	for _, t := range append(acks, end) {
-		if t.After(from) {
-			longest, last = max(longest, t.Sub(last)), t
-		}
-	}
-	return longest
 }

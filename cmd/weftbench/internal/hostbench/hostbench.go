@@ -14,8 +14,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/cmd/weftbench/internal/load"
 	"github.com/weftraft/weft/internal/lab"
@@ -116,7 +114,7 @@ type Cell struct {
 	P50        float64       `json:"p50_ms"`
 	P99        float64       `json:"p99_ms"`
 	PerCall    lab.Rounds    `json:"cpu_us_per_call_by_round"`
-	latency    *hdrhistogram.Histogram
+	latency    lab.Histogram
 	err        error
 }
 
@@ -257,7 +255,7 @@ func (b *bench) plan(addresses []string, row Row, round int, d time.Duration) lo
 func (b *bench) row(ctx context.Context, row Row) error {
 	var cells []*Cell
 	for _, s := range b.cfg.Sides {
-		cells = append(cells, &Cell{Side: s.Name, Row: row, latency: load.NewHistogram()})
+		cells = append(cells, &Cell{Side: s.Name, Row: row})
 	}
 	err := lab.Turns(b.cfg.rounds(row), len(cells), func(round, side int) error {
 		if err := b.measure(ctx, side, round, cells[side]); err != nil {
@@ -269,8 +267,7 @@ func (b *bench) row(ctx context.Context, row Row) error {
 		return err
 	}
 	for _, c := range cells {
-		c.P50 = float64(c.latency.ValueAtQuantile(50)) / 1e3
-		c.P99 = float64(c.latency.ValueAtQuantile(99)) / 1e3
+		c.P50, c.P99 = c.latency.Millis(0.5), c.latency.Millis(0.99)
 		b.say("%8d B  %3d clients  %-9s %8.0f/s  p50 %7.2f ms  p99 %8.2f ms  %8.0f us CPU a call (clients %5.0f)  %d failed",
 			row.Size, row.Clients, c.Side, c.PerSecond(), c.P50, c.P99, c.CPUPerCall(), float64(c.ClientCPU.Microseconds())/float64(c.Calls), c.Failed)
 	}
@@ -323,7 +320,7 @@ func (b *bench) measure(ctx context.Context, side, round int, cell *Cell) error 
 	cell.ClientCPU += own
 	cell.WriteBytes += used.WriteBytes
 	cell.PerCall = append(cell.PerCall, float64(used.CPU.Microseconds())/float64(r.Calls))
-	cell.latency.Merge(r.Latency)
+	cell.latency.Merge(&r.Latency)
 	if r.Err != nil {
 		cell.err = r.Err
 	}

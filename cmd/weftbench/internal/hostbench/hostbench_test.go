@@ -8,24 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/weftraft/weft/cmd/weftbench/internal/load"
 )
-
-// A gap begins at the kill, or at the last answer before the longest silence.
-func TestLongestGap(t *testing.T) {
-	start := time.Now()
-	at := func(ms ...int) (all []time.Time) {
-		for _, m := range ms {
-			all = append(all, start.Add(time.Duration(m)*time.Millisecond))
-		}
-		return all
-	}
-	kill, end := at(100)[0], at(1000)[0]
-	require.Equal(t, 600*time.Millisecond, longestGap(at(10, 90, 700, 710, 900), kill, end))
-	require.Equal(t, 590*time.Millisecond, longestGap(at(710, 10, 110, 700, 900), kill, end), "answers that were under way, in any order")
-	require.Equal(t, 900*time.Millisecond, longestGap(at(10, 90), kill, end), "no answer at all")
-}
 
 // Rows with a bound are measured twice as often.
 func TestRounds(t *testing.T) {
@@ -39,7 +22,7 @@ func TestRounds(t *testing.T) {
 func TestReportNamesWhereItIsBehind(t *testing.T) {
 	row := Row{Clients: 1, Size: 1 << 10}
 	cell := func(side string, perCall ...float64) *Cell {
-		return &Cell{Side: side, Row: row, Calls: 1000, Elapsed: time.Second, PerCall: perCall, latency: load.NewHistogram()}
+		return &Cell{Side: side, Row: row, Calls: 1000, Elapsed: time.Second, PerCall: perCall}
 	}
 	r := &Report{
 		Config: Config{Sides: []Side{{Name: "a"}, {Name: "b"}}, Rounds: 3, ElectionTicks: 10, Tick: 50 * time.Millisecond},

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
-	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/internal/lab"
 )
 
@@ -81,9 +79,9 @@ func (s *side) fault(ctx context.Context, f failure) (Fault, error) {
 	if err != nil {
 		return Fault{}, err
 	}
-	others := slices.DeleteFunc(slices.Clone(s.c.Nodes), func(n *cluster.Node) bool { return n == leader })
+	others := but(s.c.Nodes, leader)
 	victim, next := others[0], others[1]
-	w, r, n := startWrites(ctx, &cluster.Cluster{Nodes: []*cluster.Node{leader}}, nil), startReads(ctx, s.c, victim), watchNaming(ctx, leader, victim)
+	w, r, n := startWrites(ctx, leader), startReads(ctx, but(s.c.Nodes, victim)...), watchNaming(ctx, leader, victim)
 	stop := sync.OnceValue(func() namings { w.stop(); r.stop(); return n.stop() })
 	defer stop()
 	if err := w.calm(ctx, time.Second); err != nil {
@@ -112,11 +110,11 @@ func (s *side) fault(ctx context.Context, f failure) (Fault, error) {
 		return Fault{}, err
 	}
 	fault := Fault{Failure: f.name}
-	fault.reads(r.list(), at)
+	fault.reads(r.List(), at)
 	if !seen.oneTerm() {
 		return fault, fmt.Errorf("%w: node %d led in several terms", lab.ErrDisturbed, leader.ID)
 	}
-	return fault, fault.writes(w.list(), at, end, seen)
+	return fault, fault.writes(w.List(), at, end, seen)
 }
 
 // isNamed waits for the leader's word on its roster, and returns an error if the responder is
@@ -129,10 +127,8 @@ func (n *naming) isNamed(ctx context.Context) error {
 			}
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(time.Millisecond):
+		if err := lab.Sleep(ctx, time.Millisecond); err != nil {
+			return err
 		}
 	}
 	return fmt.Errorf("the leader did not say within %v whom its roster names; look at the log of its process", patience)
@@ -140,11 +136,9 @@ func (n *naming) isNamed(ctx context.Context) error {
 
 // observe lets writes go on for a while, and until one of the time after that is done. It
 // returns when the while was over.
-func (w *writes) observe(ctx context.Context) (end time.Time, err error) {
-	select {
-	case <-ctx.Done():
-		return end, context.Cause(ctx)
-	case <-time.After(observed):
+func (w *calls) observe(ctx context.Context) (end time.Time, err error) {
+	if err := lab.Sleep(ctx, observed); err != nil {
+		return end, err
 	}
 	end = time.Now()
 	_, err = w.next(ctx, end)
@@ -160,20 +154,20 @@ type hold struct {
 
 // holds returns when writes were slow, of those that were under way at an instant or begun
 // after it, and not after another one.
-func holds(acks []ack, at, end time.Time) (list []hold) {
-	slices.SortFunc(acks, func(a, b ack) int { return a.begun.Compare(b.begun) })
+func holds(acks []lab.Ack, at, end time.Time) (list []hold) {
+	slices.SortFunc(acks, func(a, b lab.Ack) int { return a.Begun.Compare(b.Begun) })
 	for _, a := range acks {
-		took := a.done.Sub(a.begun)
-		if a.done.Before(at) || a.begun.After(end) || took <= slowWrite {
+		took := a.Took()
+		if a.Done.Before(at) || a.Begun.After(end) || took <= slowWrite {
 			continue
 		}
-		if len(list) == 0 || a.begun.After(list[len(list)-1].to) {
-			list = append(list, hold{from: a.begun, to: a.done})
+		if len(list) == 0 || a.Begun.After(list[len(list)-1].to) {
+			list = append(list, hold{from: a.Begun, to: a.Done})
 		}
 		h := &list[len(list)-1]
 		h.longest = max(h.longest, took)
-		if a.done.After(h.to) {
-			h.to = a.done
+		if a.Done.After(h.to) {
+			h.to = a.Done
 		}
 	}
 	return list
@@ -181,7 +175,7 @@ func holds(acks []ack, at, end time.Time) (list []hold) {
 
 // writes looks at the writes around a failure. It returns lab.ErrDisturbed if nobody can tell
 // whether the responder held a write up.
-func (f *Fault) writes(acks []ack, at, end time.Time, seen namings) error {
+func (f *Fault) writes(acks []lab.Ack, at, end time.Time, seen namings) error {
 	for _, h := range holds(acks, at, end) {
 		// Of a time that began before the failure, what is after it counts.
 		from := h.from
@@ -203,13 +197,13 @@ func (f *Fault) writes(acks []ack, at, end time.Time, seen namings) error {
 }
 
 // reads looks at the reads around a failure.
-func (f *Fault) reads(acks []ack, at time.Time) {
+func (f *Fault) reads(acks []lab.Ack, at time.Time) {
 	var before, after []time.Duration
 	for _, a := range acks {
-		if a.done.Before(at) {
-			before = append(before, a.done.Sub(a.begun))
+		if a.Done.Before(at) {
+			before = append(before, a.Took())
 		} else {
-			after = append(after, a.done.Sub(a.begun))
+			after = append(after, a.Took())
 		}
 	}
 	f.Reads, f.Before, f.After, f.Longest = len(after), lab.Quantile(before, 0.99), lab.Quantile(after, 0.99), lab.Quantile(after, 1)
@@ -218,27 +212,4 @@ func (f *Fault) reads(acks []ack, at time.Time) {
 			f.Late++
 		}
 	}
-}
-
-// readPace is the time between two reads at a node.
-const readPace = 5 * time.Millisecond
-
-// startReads begins to read keys that nobody writes, at every node but one, one after the other.
-func startReads(ctx context.Context, c *cluster.Cluster, but *cluster.Node) *writes {
-	ctx, cancel := context.WithCancel(ctx)
-	w := &writes{cancel: cancel}
-	for _, n := range c.Nodes {
-		if n == but {
-			continue
-		}
-		w.group.Go(func() {
-			for i := 0; ctx.Err() == nil; i++ {
-				begun := time.Now()
-				_, err := n.KV().Get(ctx, &kvpb.GetRequest{Key: fmt.Sprintf("still/%d", i%100)})
-				w.note(begun, notThere(err))
-				time.Sleep(readPace)
-			}
-		})
-	}
-	return w
 }

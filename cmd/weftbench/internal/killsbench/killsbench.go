@@ -170,7 +170,7 @@ func (s *side) kill(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	w := startWrites(ctx, s.c, leader)
+	w := startWrites(ctx, but(s.c.Nodes, leader)...)
 	defer w.stop()
 	if err := w.calm(ctx, warm); err != nil {
 		return 0, err

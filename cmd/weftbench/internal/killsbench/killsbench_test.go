@@ -15,9 +15,9 @@ import (
 const ms = time.Millisecond
 
 // times are writes or reads, each from a time on and for a time.
-func times(start time.Time, each ...[2]time.Duration) (acks []ack) {
+func times(start time.Time, each ...[2]time.Duration) (acks []lab.Ack) {
 	for _, e := range each {
-		acks = append(acks, ack{start.Add(e[0]), start.Add(e[0] + e[1])})
+		acks = append(acks, lab.Ack{Begun: start.Add(e[0]), Done: start.Add(e[0] + e[1])})
 	}
 	return acks
 }

@@ -4,10 +4,12 @@
 package killsbench
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -15,104 +17,74 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 const (
-	// pace is the time between two writes at a node.
-	pace = 10 * time.Millisecond
+	// pace is the time between two writes at a node, readPace between two reads.
+	pace     = 10 * time.Millisecond
+	readPace = 5 * time.Millisecond
 	// patience bounds a call, and what a write waits for.
 	patience = 30 * time.Second
 )
 
-// writes are the calls of clients at some nodes.
-type writes struct {
-	cancel context.CancelFunc
-	group  sync.WaitGroup
-
-	mu   sync.Mutex
-	acks []ack
-	err  error // the last failure
+// calls are those of clients until stop.
+type calls struct {
+	lab.Acks
+	stop func()
 }
 
-// ack is a write that was acknowledged.
-type ack struct{ begun, done time.Time }
-
-// startWrites begins to write at every node but one, whose clients would have to find
-// another node first.
-func startWrites(ctx context.Context, c *cluster.Cluster, but *cluster.Node) *writes {
+func startCalls(ctx context.Context, l lab.Load) *calls {
 	ctx, cancel := context.WithCancel(ctx)
-	w := &writes{cancel: cancel}
-	for _, n := range c.Nodes {
-		if n != but {
-			w.group.Go(func() { w.at(ctx, n) })
-		}
-	}
-	return w
+	c, done := &calls{}, make(chan struct{})
+	l.Note = c.Note
+	go func() {
+		defer close(done)
+		_, _ = l.Run(ctx) // a caller that waits for an answer gets the last failure
+	}()
+	c.stop = func() { cancel(); <-done }
+	return c
 }
 
-func (w *writes) at(ctx context.Context, n *cluster.Node) {
-	tick := time.NewTicker(pace)
-	defer tick.Stop()
-	for i := 0; ; i++ {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		key := fmt.Sprintf("kills/%d/%d", n.ID, i%100)
-		w.group.Go(func() { w.one(ctx, n.KV(), key, strconv.Itoa(i)) })
-	}
+// startWrites begins to write at some nodes, a new call at each at every pace.
+func startWrites(ctx context.Context, nodes ...*cluster.Node) *calls {
+	return startCalls(ctx, lab.Load{
+		Rate: float64(len(nodes)) / pace.Seconds(), Timeout: patience,
+		Do: func(ctx context.Context, c *lab.Call) error {
+			n := nodes[c.All%len(nodes)]
+			_, err := n.KV().Put(ctx, &kvpb.PutRequest{Key: fmt.Sprintf("kills/%d/%d", n.ID, c.All%100), Value: []byte(strconv.Itoa(c.All))})
+			return err
+		},
+	})
 }
 
-func (w *writes) one(ctx context.Context, kv kvpb.KVClient, key, value string) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	begun := time.Now()
-	_, err := kv.Put(ctx, &kvpb.PutRequest{Key: key, Value: []byte(value)})
-	w.note(begun, err)
+// startReads begins to read keys that nobody writes at some nodes, one after the other.
+func startReads(ctx context.Context, nodes ...*cluster.Node) *calls {
+	return startCalls(ctx, lab.Load{
+		Clients: len(nodes), Rest: readPace, Retreat: readPace,
+		Do: func(ctx context.Context, c *lab.Call) error {
+			_, err := nodes[c.Client].KV().Get(ctx, &kvpb.GetRequest{Key: fmt.Sprintf("still/%d", c.Number%100)})
+			if status.Code(err) != codes.NotFound {
+				return cmp.Or(err, errors.New("a key that nobody writes has a value"))
+			}
+			return nil
+		},
+	})
 }
 
-// notThere returns nil for the answer that there is no value.
-func notThere(err error) error {
-	if status.Code(err) == codes.NotFound {
-		return nil
-	}
-	return err
-}
-
-func (w *writes) note(begun time.Time, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err != nil {
-		w.err = err
-		return
-	}
-	w.acks = append(w.acks, ack{begun, time.Now()})
-}
-
-// stop ends the writes.
-func (w *writes) stop() {
-	w.cancel()
-	w.group.Wait()
-}
-
-// list returns what was acknowledged so far.
-func (w *writes) list() []ack {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return append([]ack(nil), w.acks...)
+// but returns all nodes but one, whose clients would have to find another node first.
+func but(nodes []*cluster.Node, one *cluster.Node) []*cluster.Node {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n *cluster.Node) bool { return n == one })
 }
 
 // calm waits for a time in which writes are acknowledged.
-func (w *writes) calm(ctx context.Context, d time.Duration) error {
+func (w *calls) calm(ctx context.Context, d time.Duration) error {
 	begun := time.Now()
 	if _, err := w.next(ctx, begun); err != nil {
 		return err
 	}
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
+	if err := lab.Sleep(ctx, d); err != nil {
+		return err
 	}
 	_, err := w.next(ctx, begun.Add(d))
 	return err
@@ -120,22 +92,18 @@ func (w *writes) calm(ctx context.Context, d time.Duration) error {
 
 // next waits for the acknowledgement of a write that began after an instant, and returns
 // how long after the instant it came.
-func (w *writes) next(ctx context.Context, at time.Time) (time.Duration, error) {
+func (w *calls) next(ctx context.Context, at time.Time) (time.Duration, error) {
 	seen := 0
 	for end := time.Now().Add(patience); time.Now().Before(end); {
-		all := w.list()
+		all := w.List()
 		for ; seen < len(all); seen++ {
-			if a := all[seen]; a.begun.After(at) {
-				return a.done.Sub(at), nil
+			if a := all[seen]; a.Begun.After(at) {
+				return a.Done.Sub(at), nil
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
-		case <-time.After(time.Millisecond):
+		if err := lab.Sleep(ctx, time.Millisecond); err != nil {
+			return 0, err
 		}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return 0, fmt.Errorf("no write that began after the failure was acknowledged within %v; the last error: %w", patience, w.err)
+	return 0, fmt.Errorf("no write that began after the failure was acknowledged within %v; the last error: %w", patience, w.Err())
 }

@@ -165,17 +165,17 @@ func (r *run) phases(ctx context.Context) error {
 	if away == r.leader {
 		away = r.cluster.Nodes[1]
 	}
-	if _, err := r.during(ctx, "warming up", func() error { return pause(ctx, warm) }); err != nil {
+	if _, err := r.during(ctx, "warming up", func() error { return lab.Sleep(ctx, warm) }); err != nil {
 		return err
 	}
 	begin, err := r.look(ctx)
 	if err != nil {
 		return err
 	}
-	if r.row.Before, err = r.during(ctx, "all nodes", func() error { return pause(ctx, r.Config.Before) }); err != nil {
+	if r.row.Before, err = r.during(ctx, "all nodes", func() error { return lab.Sleep(ctx, r.Config.Before) }); err != nil {
 		return err
 	}
-	r.row.Away, err = r.during(ctx, "one away", func() error { return errors.Join(away.Kill(), pause(ctx, r.Config.Away)) })
+	r.row.Away, err = r.during(ctx, "one away", func() error { return errors.Join(away.Kill(), lab.Sleep(ctx, r.Config.Away)) })
 	if err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (r *run) during(ctx context.Context, what string, happens func() error) (Ph
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type outcome struct {
-		load.Result
+		*lab.Result
 		err error
 	}
 	done := make(chan outcome, 1)
@@ -222,10 +222,7 @@ func (r *run) during(ctx context.Context, what string, happens func() error) (Ph
 	if err = errors.Join(err, o.err); err != nil {
 		return Phase{}, err
 	}
-	quantile := func(q float64) time.Duration {
-		return time.Duration(o.Latency.ValueAtQuantile(q)) * time.Microsecond
-	}
-	p := Phase{o.Elapsed, o.Calls, o.Failed, quantile(50), quantile(99), quantile(100)}
+	p := Phase{o.Elapsed, o.Calls, o.Failed, o.Latency.Quantile(0.5), o.Latency.Quantile(0.99), o.Latency.Quantile(1)}
 	_, _ = fmt.Fprintf(r.Progress, "%d nodes, coding %-3s  load %v  %-11s %6.1f s  %6.0f/s  p50 %7.1f ms  p99 %7.1f ms  worst %7.1f ms  %d failed\n",
 		r.row.Nodes, r.row.Side, r.row.Load, what, p.Took.Seconds(), p.PerSecond(), ms(p.P50), ms(p.P99), ms(p.Max), p.Failed) // a courtesy
 	return p, nil
@@ -260,15 +257,6 @@ func (r *run) look(ctx context.Context) (now reading, err error) {
 		now.sent += link.GetSentBytes()
 	}
 	return now, nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
-	}
 }
 
 func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }

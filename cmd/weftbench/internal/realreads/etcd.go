@@ -61,12 +61,15 @@ func (s *etcd) put(ctx context.Context, conn grpc.ClientConnInterface, key strin
 
 // get is a linearizable read, as etcd's are unless a client asks for another: the member that
 // is asked asks the leader, which asks a majority.
-func (s *etcd) get(ctx context.Context, conn grpc.ClientConnInterface, key string) (local bool, err error) {
+func (s *etcd) get(ctx context.Context, conn grpc.ClientConnInterface, key string) (value []byte, local bool, err error) {
 	resp, err := etcdserverpb.NewKVClient(conn).Range(ctx, &etcdserverpb.RangeRequest{Key: []byte(key)})
-	if err == nil && len(resp.GetKvs()) != 1 {
-		err = fmt.Errorf("etcd has %d values of key %q, want 1", len(resp.GetKvs()), key)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case len(resp.GetKvs()) != 1:
+		return nil, false, fmt.Errorf("etcd has %d values of key %q, want 1", len(resp.GetKvs()), key)
 	}
-	return false, err
+	return resp.GetKvs()[0].GetValue(), false, nil
 }
 
 // members returns what all members say of themselves, or an error if one does not answer.

@@ -23,7 +23,8 @@ func Report(cfg Config, r *Results) *lab.Section {
 			"there and back, %.0f%% writes of %d B, %d keys; each row took %v, %d times in turns with the others, and has the medians;\n"+
 			"behind ops a second and processor time stand the least and the greatest. All processes share the machine's processors, which bound the rows with\n"+
 			"most reads. The rows of etcd are five processes of released etcd, with the same leader, heartbeats, delays and clients; its reads are linearizable, which\n"+
-			"is its default. Every other row is Weft's. Times are in ms; means are those of the sites' means. Answers are not checked here: `weftbench torture --leases` does that.\n\n"+
+			"is its default. Every other row is Weft's. Times are in ms; means are those of the sites' means. Each value that is read is one that was written\n"+
+			"to its key; `weftbench torture --leases` checks that histories are linearizable.\n\n"+
 			"In short:\n\n%s", cfg.Clients, 100*cfg.Writes, cfg.Value, cfg.Keys, cfg.Time, cfg.Rounds, strings.Join(inShort(r), "\n")),
 		Tables: []lab.Table{wideTable(r.Rows), cpuTable(r.CPU)},
 		Data:   r,

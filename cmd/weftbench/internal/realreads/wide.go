@@ -13,10 +13,8 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
@@ -173,7 +171,7 @@ type store interface {
 	addresses() []string
 	// leader returns the site of the leader, from 1 on.
 	leader(ctx context.Context) (uint64, error)
-	get(ctx context.Context, conn grpc.ClientConnInterface, key string) (local bool, err error)
+	get(ctx context.Context, conn grpc.ClientConnInterface, key string) (value []byte, local bool, err error)
 	put(ctx context.Context, conn grpc.ClientConnInterface, key string, value []byte) error
 	close() error
 }
@@ -193,8 +191,8 @@ func (cfg *Config) row(ctx context.Context, n readsbench.Network, p policy) (row
 	if err := cfg.fill(ctx, s, n); err != nil {
 		return row, err
 	}
-	t := newTally(len(n.Sites))
-	if err := cfg.load(ctx, s, n, t); err != nil {
+	r, err := cfg.load(ctx, s, n)
+	if err != nil {
 		return row, err
 	}
 	leader, err := s.leader(ctx)
@@ -204,7 +202,7 @@ func (cfg *Config) row(ctx context.Context, n readsbench.Network, p policy) (row
 	if leader != n.Leader {
 		return row, fmt.Errorf("node %d leads at the end, not node %d: %w", leader, n.Leader, errElection)
 	}
-	t.measure(&row, cfg.Time)
+	row.measured(r, len(n.Sites))
 	return row, nil
 }
 
@@ -231,13 +229,10 @@ func (s kvdemo) put(ctx context.Context, conn grpc.ClientConnInterface, key stri
 }
 
 // get reads a key, and reports whether the node answered by its own leases.
-func (s kvdemo) get(ctx context.Context, conn grpc.ClientConnInterface, key string) (local bool, err error) {
+func (s kvdemo) get(ctx context.Context, conn grpc.ClientConnInterface, key string) (value []byte, local bool, err error) {
 	resp, err := kvpb.NewKVClient(conn).Get(ctx, &kvpb.GetRequest{Key: key, Policy: s.p.read})
-	if err != nil {
-		return false, err
-	}
 	by := resp.GetServed().GetBy()
-	return by == "roster" || by == "lease", nil
+	return resp.GetValue(), by == "roster" || by == "lease", err
 }
 
 // startKvdemo starts a cluster whose leader and responders are those of the network.
@@ -272,128 +267,102 @@ func (cfg *Config) dir(name string) string {
 
 // fill writes every key once.
 func (cfg *Config) fill(ctx context.Context, s store, n readsbench.Network) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
 	conn, err := cluster.Dial(s.addresses()[n.Leader-1])
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }() // nothing is under way
-	var all errgroup.Group
-	all.SetLimit(64)
-	for i := range cfg.Keys {
-		all.Go(func() error { return s.put(ctx, conn, keyName(i), make([]byte, cfg.Value)) })
+	l := lab.Load{
+		Clients: 64, Calls: cfg.Keys, Timeout: time.Minute,
+		Do: func(ctx context.Context, c *lab.Call) error {
+			return s.put(ctx, conn, keyName(c.All), cfg.value(c.All, 0))
+		},
 	}
-	return all.Wait()
+	r, err := l.Run(ctx)
+	return errors.Join(err, r.Err)
 }
 
 func keyName(i int) string { return fmt.Sprintf("reads/%d", i) }
 
+func (cfg *Config) value(key int, stamp uint64) []byte {
+	value := make([]byte, cfg.Value)
+	lab.Value(keyName(key), stamp, value)
+	return value
+}
+
+// Kinds of calls: a site has one for its reads, answered by leases of the node or not, and one for
+// its writes.
+const (
+	remoteRead = iota
+	localRead
+	write
+	kindsOfASite
+)
+
 // load has clients near every node read and write; the first quarter of the time does not count.
-func (cfg *Config) load(ctx context.Context, s store, n readsbench.Network, t *tally) error {
-	var wg sync.WaitGroup
-	errs := make(chan error, len(n.Sites)*cfg.Clients)
-	from := time.Now().Add(cfg.Time / 4)
-	end := from.Add(cfg.Time)
-	for site, address := range s.addresses() {
-		for i := range cfg.Clients {
-			conn, err := cluster.Dial(address)
-			if err != nil {
-				return err
+// The way from a client to its node and back is a part of each call.
+func (cfg *Config) load(ctx context.Context, s store, n readsbench.Network) (*lab.Result, error) {
+	sites := len(n.Sites)
+	conns := make([]*grpc.ClientConn, 0, sites*cfg.Clients)
+	defer func() {
+		for _, c := range conns {
+			_ = c.Close() // nothing is under way
+		}
+	}()
+	var draws []*rand.Rand
+	for i := range cap(conns) {
+		conn, err := cluster.Dial(s.addresses()[i%sites])
+		if err != nil {
+			return nil, err
+		}
+		conns, draws = append(conns, conn), append(draws, rand.New(rand.NewPCG(uint64(i%sites), uint64(i/sites))))
+	}
+	l := lab.Load{
+		Clients: len(conns), Warm: cfg.Time / 4, Duration: cfg.Time, Timeout: 10 * time.Second,
+		Do: func(ctx context.Context, c *lab.Call) (err error) {
+			rng, conn, kind := draws[c.Client], conns[c.Client], remoteRead
+			key := rng.IntN(cfg.Keys)
+			time.Sleep(n.Client)
+			if rng.Float64() < cfg.Writes {
+				kind, err = write, s.put(ctx, conn, keyName(key), cfg.value(key, uint64(c.Client+1)<<32|uint64(c.Number)))
+			} else {
+				kind, err = cfg.read(ctx, s, conn, keyName(key))
 			}
-			wg.Go(func() {
-				defer func() { _ = conn.Close() }() // nothing is under way
-				cl := client{cfg: cfg, s: s, rng: rand.New(rand.NewPCG(uint64(site), uint64(i))), way: n.Client}
-				for time.Now().Before(end) && ctx.Err() == nil {
-					o := cl.ask(ctx, conn)
-					if !o.begun.Before(from) && time.Now().Before(end) {
-						t.add(site, o)
-					}
-				}
-				errs <- context.Cause(ctx)
-			})
-		}
+			c.Kind = c.Client%sites*kindsOfASite + kind
+			return err
+		},
 	}
-	wg.Wait()
-	close(errs)
-	var all error
-	for err := range errs {
-		all = errors.Join(all, err)
+	return l.Run(ctx)
+}
+
+// read reads a key and checks the value.
+func (cfg *Config) read(ctx context.Context, s store, conn grpc.ClientConnInterface, key string) (kind int, err error) {
+	value, local, err := s.get(ctx, conn, key)
+	if local {
+		kind = localRead
 	}
-	return all
-}
-
-// client is near a node.
-type client struct {
-	cfg *Config
-	s   store
-	rng *rand.Rand
-	way time.Duration // to the node and back
-}
-
-// outcome is one answer.
-type outcome struct {
-	begun        time.Time
-	took         time.Duration
-	write, local bool
-	err          error
-}
-
-// ask asks for one thing.
-func (c *client) ask(ctx context.Context, conn grpc.ClientConnInterface) outcome {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	key := keyName(c.rng.IntN(c.cfg.Keys))
-	o := outcome{begun: time.Now(), write: c.rng.Float64() < c.cfg.Writes}
-	time.Sleep(c.way)
-	if o.write {
-		value := make([]byte, c.cfg.Value)
-		for i := range value {
-			value[i] = byte(c.rng.Uint32())
-		}
-		o.err = c.s.put(ctx, conn, key, value)
-	} else {
-		o.local, o.err = c.s.get(ctx, conn, key)
+	if err != nil {
+		return kind, err
 	}
-	o.took = time.Since(o.begun)
-	return o
+	return kind, lab.CheckValue(key, value, cfg.Value)
 }
 
-// tally is what clients were told, by site.
-type tally struct {
-	mu            sync.Mutex
-	reads, writes [][]time.Duration
-	local, failed int
-}
-
-func newTally(sites int) *tally {
-	return &tally{reads: make([][]time.Duration, sites), writes: make([][]time.Duration, sites)}
-}
-
-func (t *tally) add(site int, o outcome) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch {
-	case o.err != nil:
-		t.failed++
-	case o.write:
-		t.writes[site] = append(t.writes[site], o.took)
-	default:
-		t.reads[site] = append(t.reads[site], o.took)
-		if o.local {
-			t.local++
-		}
-	}
-}
-
-func (t *tally) measure(row *Row, d time.Duration) {
-	reads, writes := 0, 0
-	for i := range t.reads {
-		reads, writes = reads+len(t.reads[i]), writes+len(t.writes[i])
-		row.Reads, row.Writes = append(row.Reads, readsbench.LatencyOf(t.reads[i])), append(row.Writes, readsbench.LatencyOf(t.writes[i]))
+// measured puts what clients were told into a row.
+func (row *Row) measured(r *lab.Result, sites int) {
+	reads, local := int64(0), int64(0)
+	for i := range sites {
+		kind := func(kind int) *lab.Meter { return r.Kind(i*kindsOfASite + kind) }
+		atNode := kind(localRead)
+		all := kind(remoteRead).Latency.Clone()
+		all.Merge(&atNode.Latency)
+		reads, local = reads+all.Count(), local+atNode.Calls
+		row.Reads, row.Writes = append(row.Reads, latencyOf(all)), append(row.Writes, latencyOf(&kind(write).Latency))
 	}
 	row.ReadMean, row.WriteMean = readsbench.MeanOf(row.Reads), readsbench.MeanOf(row.Writes)
-	row.Rate = float64(reads+writes) / d.Seconds()
-	row.Local = float64(t.local) / float64(max(reads, 1))
-	row.Failed = t.failed
+	row.Rate, row.Failed = r.PerSecond(), int(r.Failed)
+	row.Local = float64(local) / float64(max(reads, 1))
+}
+
+func latencyOf(h *lab.Histogram) readsbench.Latency {
+	return readsbench.Latency{Mean: h.Mean(), P50: h.Quantile(0.5), P99: h.Quantile(0.99)}
 }

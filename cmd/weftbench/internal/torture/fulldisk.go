@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // ErrSkipped wraps why a test could not be made here.
@@ -180,8 +181,9 @@ func (r *run) fillAll(ctx context.Context, d *disks) error {
 			}
 		}
 		before, full := r.tally(), true
-		for since := time.Now(); full && time.Since(since) < callTimeout; sleep(ctx, 50*time.Millisecond) {
+		for since := time.Now(); full && time.Since(since) < callTimeout; {
 			full = r.majorityFull(ctx)
+			_ = lab.Sleep(ctx, 50*time.Millisecond) // the caller sees the end
 		}
 		if after := r.tally(); full && after.acknowledged == before.acknowledged && after.refused > before.refused {
 			r.say("a majority says that it is full; in %v: acknowledged 0, refused %d, unknown %d",

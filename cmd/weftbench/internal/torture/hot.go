@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 const (
@@ -28,13 +29,13 @@ const (
 
 // hot is contended keys and the history of all calls on them.
 type hot struct {
-	seed  uint64
 	start time.Time
 
 	mu      sync.Mutex
 	loop    int
 	history map[string][]porcupine.Operation
 	served  map[string]int // reads, by what served them
+	draws   [hotClients]*rand.Rand
 }
 
 // hotCall is a call as the model sees it.
@@ -56,7 +57,11 @@ var register = porcupine.Model{
 }
 
 func newHot(seed uint64) *hot {
-	return &hot{seed: seed, start: time.Now(), history: map[string][]porcupine.Operation{}, served: map[string]int{}}
+	h := &hot{start: time.Now(), history: map[string][]porcupine.Operation{}, served: map[string]int{}}
+	for i := range h.draws {
+		h.draws[i] = rand.New(rand.NewPCG(seed, uint64(200+i)))
+	}
+	return h
 }
 
 // turn lets the clients go on to other keys, so that histories stay short enough
@@ -67,23 +72,20 @@ func (h *hot) turn(loop int) {
 	h.loop = loop
 }
 
-func (h *hot) run(ctx context.Context, client int, nodes []kvpb.KVClient) {
-	rng := rand.New(rand.NewPCG(h.seed, uint64(200+client)))
-	for n := 0; ctx.Err() == nil; n++ {
-		h.mu.Lock()
-		key := fmt.Sprintf("hot/%d/%d", h.loop, rng.IntN(hotKeys))
-		h.mu.Unlock()
-		in := hotCall{put: rng.IntN(2) == 0}
-		if in.put {
-			in.value = fmt.Sprintf("client %d call %d", client, n)
-		}
-		ok := h.call(ctx, client, nodes[rng.IntN(len(nodes))], key, in)
-		rest := 10 * time.Millisecond
-		if !ok {
-			rest = 50 * time.Millisecond
-		}
-		sleep(ctx, rest)
+// step reads or writes a contended key.
+func (h *hot) step(ctx context.Context, c *lab.Call, nodes []kvpb.KVClient) error {
+	rng := h.draws[c.Client]
+	h.mu.Lock()
+	key := fmt.Sprintf("hot/%d/%d", h.loop, rng.IntN(hotKeys))
+	h.mu.Unlock()
+	in := hotCall{put: rng.IntN(2) == 0}
+	if in.put {
+		in.value = fmt.Sprintf("client %d call %d", c.Client, c.Number)
 	}
+	if !h.call(ctx, c.Client, nodes[rng.IntN(len(nodes))], key, in) {
+		return errNoAck
+	}
+	return nil
 }
 
 // call makes a call and records it, unless it certainly had no effect.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // leaseTime is how long a lease of kvdemo lasts at most, as nodes count it.
@@ -72,7 +73,7 @@ func (r *run) pauseLoop(ctx context.Context, i, of int, victims []*cluster.Node)
 			r.sum.Pauses++
 		}
 	}
-	sleep(ctx, length)
+	_ = lab.Sleep(ctx, length) // paused processes go on all the same
 	for _, v := range victims {
 		if err := v.Resume(); err != nil {
 			return err

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // Config says what to do.
@@ -241,14 +242,7 @@ func (r *run) goOn(ctx context.Context, i, of int, done string) error {
 
 // pause waits for up to so many milliseconds.
 func (r *run) pause(ctx context.Context, most int) {
-	sleep(ctx, time.Duration(r.rng.IntN(most))*time.Millisecond)
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
+	_ = lab.Sleep(ctx, time.Duration(r.rng.IntN(most))*time.Millisecond) // the loop sees the end
 }
 
 // acknowledged waits until a write that begins now may have been acknowledged:

@@ -6,7 +6,7 @@ package torture
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 type statusResponse = kvpb.StatusResponse
@@ -94,17 +95,25 @@ type writer struct {
 	tally tally
 }
 
-// startLoad starts the writers and those who contend.
+// errNoAck has a client retreat, because the node is down, or there is no leader.
+var errNoAck = errors.New("not acknowledged")
+
+// startLoad starts the writers and those who contend. Calls are not cut off when the load ends, so
+// that as few as possible are unknown.
 func (r *run) startLoad(ctx context.Context) (wait func()) {
-	var wg sync.WaitGroup
+	nodes := r.clients()
 	for i := range writers {
-		w := &writer{id: i, maxValue: r.maxValue, rng: rand.New(rand.NewPCG(r.seed, uint64(100+i))), wants: map[string]want{}}
-		r.writers = append(r.writers, w)
-		wg.Go(func() { w.run(ctx, r.clients()) })
+		r.writers = append(r.writers, &writer{id: i, maxValue: r.maxValue, rng: rand.New(rand.NewPCG(r.seed, uint64(100+i))), wants: map[string]want{}})
 	}
 	r.hot = newHot(r.seed)
-	for i := range hotClients {
-		wg.Go(func() { r.hot.run(ctx, i, r.clients()) })
+	const retreat = 50 * time.Millisecond
+	var wg sync.WaitGroup
+	for _, l := range []*lab.Load{
+		{Clients: writers, Rest: 5 * time.Millisecond, Do: func(ctx context.Context, c *lab.Call) error { return r.writers[c.Client].step(ctx, c.Number, nodes) }},
+		{Clients: hotClients, Rest: 10 * time.Millisecond, Do: func(ctx context.Context, c *lab.Call) error { return r.hot.step(ctx, c, nodes) }},
+	} {
+		l.Finish, l.Retreat = true, retreat
+		wg.Go(func() { _, _ = l.Run(ctx) }) // the writers and the histories know the outcomes
 	}
 	return wg.Wait
 }
@@ -117,37 +126,32 @@ func (r *run) clients() (all []kvpb.KVClient) {
 	return all
 }
 
-func (w *writer) run(ctx context.Context, nodes []kvpb.KVClient) {
-	for n := 0; ctx.Err() == nil; n++ {
-		key := fmt.Sprintf("w%d/%06d", w.id, n)
-		value := make([]byte, w.size())
-		for at := 0; at+8 <= len(value); at += 8 {
-			binary.LittleEndian.PutUint64(value[at:], w.rng.Uint64())
-		}
-		k := want{sum: sha256.Sum256(value)}
-		k.put = w.put(ctx, nodes, key, value, k.sum)
-		w.note(key, k, k.put)
-		if k.put == acknowledged && w.rng.IntN(8) == 0 {
-			node := nodes[w.rng.IntN(len(nodes))]
-			k.gone = true
-			k.delete = call(ctx, func(ctx context.Context) error {
-				_, err := node.Delete(ctx, &kvpb.DeleteRequest{Key: key})
-				return err
-			})
-			w.note(key, k, k.delete)
-		}
-		rest := 5 * time.Millisecond
-		if k.put != acknowledged {
-			rest = 50 * time.Millisecond // the node is down, or there is no leader
-		}
-		sleep(ctx, rest)
+// step writes a key, and deletes some of them again.
+func (w *writer) step(ctx context.Context, n int, nodes []kvpb.KVClient) error {
+	key := fmt.Sprintf("w%d/%06d", w.id, n)
+	value := make([]byte, w.size())
+	lab.Value(key, w.rng.Uint64(), value)
+	k := want{sum: sha256.Sum256(value)}
+	k.put = w.put(ctx, nodes, key, value, k.sum)
+	w.note(key, k, k.put)
+	if k.put != acknowledged {
+		return errNoAck
 	}
+	if w.rng.IntN(8) == 0 {
+		node := nodes[w.rng.IntN(len(nodes))]
+		k.gone = true
+		k.delete = call(ctx, func(ctx context.Context) error {
+			_, err := node.Delete(ctx, &kvpb.DeleteRequest{Key: key})
+			return err
+		})
+		w.note(key, k, k.delete)
+	}
+	return nil
 }
 
-// call makes a call and judges it. Calls are not cut off when the load ends, so
-// that as few as possible are unknown.
+// call makes a call and judges it.
 func call(ctx context.Context, f func(context.Context) error) outcome {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return judge(f(ctx))
 }
