@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // TestMain lets the test binary be weftbench itself: the host verb starts its
@@ -161,7 +162,7 @@ func TestOperationsNamesMetrics(t *testing.T) {
 	address := l.Addr().String()
 	require.NoError(t, l.Close())
 	c, err := cluster.Start(t.Context(), cluster.Config{
-		Name: "one", Serve: []string{kvdemo, "serve"}, Args: []string{"--http-listen", address, "--leases"}, Nodes: 1, Dir: t.TempDir(),
+		Name: "one", Serve: lab.Serve{Program: []string{kvdemo, "serve"}, Args: []string{"--http-listen", address, "--leases"}}, Nodes: 1, Dir: t.TempDir(),
 	})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Close()) }()

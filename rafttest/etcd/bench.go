@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weftraft/weft/internal/lab"
-	"github.com/weftraft/weft/internal/netlab"
 	"github.com/weftraft/weft/internal/shim"
 	"github.com/weftraft/weft/rafttest/etcd/bench"
 )
@@ -49,7 +48,7 @@ func benchCommand() *cobra.Command {
 	f.DurationVar(&o.Time, "time", 1500*time.Millisecond, "of one measurement, 100ms or more")
 	f.Float64Var(&o.Others, "others", 0.3, "share of the processors, 0 to 1, above which a measurement is made again as others used them")
 	f.IntVar(&o.Coded, "coding", 4096, "size from which payloads are coded on the side that codes")
-	f.StringVar(&o.Network, "network", "", netlab.Namespaces+" or "+netlab.Relay+" (default: namespaces where the machine allows them)")
+	f.StringVar(&o.Network, "network", "", lab.Namespaces+" or "+lab.Relay+" (default: namespaces where the machine allows them)")
 	f.StringVar(&o.out, "out", "", "write the report, in Markdown, into this file after each row (default: to standard output at the end)")
 	f.StringVar(&o.rows, "rows", "", "keep rows in this file, and do not measure again those that it has")
 	f.StringVar(&o.data, "data", "", "directory for the members' data (default: a temporary one)")
@@ -119,7 +118,7 @@ func (o *benchOptions) measure(ctx context.Context, store *bench.Store, out io.W
 
 // chooseNetwork finds a kind of network that the machine allows.
 func (o *benchOptions) chooseNetwork() error {
-	n, err := netlab.New(netlab.Config{Hosts: 1, Rate: 100e6, Kind: o.Network})
+	n, err := lab.NewNetwork(lab.NetworkConfig{Hosts: 1, Rate: 100e6, Kind: o.Network})
 	if err != nil {
 		return err
 	}

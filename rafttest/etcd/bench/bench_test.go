@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weftraft/weft/internal/netlab"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 func config() Config {
@@ -136,7 +136,7 @@ func TestQuietestMeasurementCounts(t *testing.T) {
 
 func TestRowsOutliveARun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rows")
-	at := Circumstances{Rounds: 3, Network: netlab.Relay}
+	at := Circumstances{Rounds: 3, Network: lab.Relay}
 	s, err := OpenStore(path, at)
 	require.NoError(t, err)
 	first, second := rowOf(Load{3, 0, 1024, 1}, 1, 2, 3), rowOf(Load{3, 0, 1024, 16}, 4, 5, 6)
@@ -159,7 +159,7 @@ func TestRowsOutliveARun(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, s.Rows, 3)
 
-	_, err = OpenStore(path, Circumstances{Rounds: 4, Network: netlab.Relay})
+	_, err = OpenStore(path, Circumstances{Rounds: 4, Network: lab.Relay})
 	require.ErrorIs(t, err, errOther)
 	require.ErrorContains(t, err, path)
 	s, err = OpenStore("", at)
@@ -169,7 +169,7 @@ func TestRowsOutliveARun(t *testing.T) {
 
 func TestReportSaysWhoLoses(t *testing.T) {
 	cfg := config()
-	s := &Store{At: Circumstances{Rounds: 3, Others: 0.25, Network: netlab.Namespaces}}
+	s := &Store{At: Circumstances{Rounds: 3, Others: 0.25, Network: lab.Namespaces}}
 	require.Empty(t, s.Headline(cfg), "rows are missing")
 	require.NotContains(t, s.Section(cfg).Markdown(), "In short")
 	for _, l := range cfg.loads() {
@@ -196,7 +196,7 @@ func TestReportSaysWhoLoses(t *testing.T) {
 		"| 64 KB | 16 | 0.95 / 3.00 | 100 / 95.0 / 300 |",
 		"- 3 members, links of 100 Mbit/s, 1 KB x 1, Weft: 2 puts failed.",
 		"- 3 members, links of 100 Mbit/s, 1 KB x 1, coded: 1 measurements were made again, as the leader changed.",
-		networkAbout[netlab.Namespaces],
+		networkAbout[lab.Namespaces],
 		"took 20% of\nits processors in the median measurement, and 30% in the worst; where it was more than 25%, a measurement was made again,",
 	} {
 		require.Contains(t, got, says)

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/internal/lab"
-	"github.com/weftraft/weft/internal/netlab"
 )
 
 // Side is a way to run etcd.
@@ -46,7 +45,7 @@ type Config struct {
 	// Others is the share of the machine's processors, 0 to 1. If other processes use more, the
 	// measurement is made again.
 	Others  float64
-	Network string // a kind of netlab; empty for a kind that the machine allows
+	Network string // a kind of [lab.Network]; empty for a kind that the machine allows
 	Coded   int    // bytes of the smallest value that is coded
 
 	Dir      string // for data and logs; a cluster's directory is removed after the measurement
@@ -78,7 +77,7 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("--links: none, want bits a second, 0 for no bound"))
 	}
 	for _, rate := range c.Links {
-		if err := (netlab.Config{Hosts: 1, Rate: rate, Kind: c.Network}).Validate(); err != nil {
+		if err := (lab.NetworkConfig{Hosts: 1, Rate: rate, Kind: c.Network}).Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("--links, --network: %w", err))
 		}
 	}

@@ -55,7 +55,7 @@ func (l *load) run(ctx context.Context, at *member, clients int, d time.Duration
 	}()
 	for i := range conns {
 		var err error
-		if conns[i], err = dial(at.url); err != nil {
+		if conns[i], err = dial(at.Client); err != nil {
 			return err
 		}
 		if _, err := conns[i].Get(ctx, l.prefix); err != nil { // connects

@@ -105,7 +105,7 @@ func sample(ctx context.Context, c *cluster, l *load, clients int, d time.Durati
 	if err != nil {
 		return s, false, err
 	}
-	if err := errors.Join(l.run(ctx, leader, clients, d), c.settle(ctx)); err != nil {
+	if err := errors.Join(l.run(ctx, leader, clients, d), c.Settle(ctx, settleLimit)); err != nil {
 		return s, false, err
 	}
 	after, err := c.read(leader)

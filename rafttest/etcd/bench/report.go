@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/weftraft/weft/internal/lab"
-	"github.com/weftraft/weft/internal/netlab"
 )
 
 // noise is the difference of two figures that may be due to chance, on a machine that is busy with
@@ -41,8 +40,8 @@ func (s *Store) Section(cfg Config) *lab.Section {
 }
 
 var networkAbout = map[string]string{
-	netlab.Namespaces: "the kernel's: each member is in a network namespace of its own, whose card is shaped (tbf: what it sends, and what it receives)",
-	netlab.Relay: "those of a relay in the benchmark's process, which bounds what a member sends on the streams that others read from it, and\n" +
+	lab.Namespaces: "the kernel's: each member is in a network namespace of its own, whose card is shaped (tbf: what it sends, and what it receives)",
+	lab.Relay: "those of a relay in the benchmark's process, which bounds what a member sends on the streams that others read from it, and\n" +
 		"what they post to it",
 }
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/internal/lab"
-	"github.com/weftraft/weft/internal/netlab"
 )
 
 // Cell holds the measurements of a side under a load.
@@ -58,7 +57,7 @@ var ErrStopped = errors.New("the time is over, and rows are missing")
 
 // runSetting measures all loads over a single network.
 func runSetting(ctx context.Context, cfg Config, members int, link int64, wanted func(Load) bool, done func([]*Row) error, until time.Time) (err error) {
-	var net *netlab.Network
+	var net *lab.Network
 	defer func() {
 		if net != nil {
 			err = errors.Join(err, net.Close())
@@ -78,7 +77,7 @@ func runSetting(ctx context.Context, cfg Config, members int, link int64, wanted
 			return ErrStopped
 		}
 		if net == nil {
-			if net, err = netlab.New(netlab.Config{Hosts: members, Rate: link, Kind: cfg.Network}); err != nil {
+			if net, err = lab.NewNetwork(lab.NetworkConfig{Hosts: members, Rate: link, Kind: cfg.Network}); err != nil {
 				return err
 			}
 		}
@@ -101,7 +100,7 @@ func newRow(cfg Config, l Load) *Row {
 }
 
 // runSize measures all sides, in turns, under loads of the same size.
-func runSize(ctx context.Context, cfg Config, net *netlab.Network, rows []*Row) error {
+func runSize(ctx context.Context, cfg Config, net *lab.Network, rows []*Row) error {
 	err := lab.Turns(cfg.Rounds, len(cfg.Sides), func(round, i int) error {
 		if err := runSide(ctx, cfg, net, rows, i, uint64(round)); err != nil {
 			return fmt.Errorf("%s, side %s: %w", rows[0].Load, cfg.Sides[i].Name, err)
@@ -120,12 +119,9 @@ func runSize(ctx context.Context, cfg Config, net *netlab.Network, rows []*Row) 
 }
 
 // runSide starts a cluster and puts a round's load of each row on the cluster.
-func runSide(ctx context.Context, cfg Config, net *netlab.Network, rows []*Row, side int, seed uint64) error {
+func runSide(ctx context.Context, cfg Config, net *lab.Network, rows []*Row, side int, seed uint64) error {
 	dir := filepath.Join(cfg.Dir, cfg.Sides[side].Name)
 	if err := os.RemoveAll(dir); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	c, err := start(ctx, cfg.Sides[side], net, dir)
@@ -164,5 +160,5 @@ func warmUp(ctx context.Context, c *cluster, size int) error {
 		return err
 	}
 	l := &load{prefix: "warm", size: size}
-	return errors.Join(l.run(ctx, leader, 1, 300*time.Millisecond), c.settle(ctx))
+	return errors.Join(l.run(ctx, leader, 1, 300*time.Millisecond), c.Settle(ctx, settleLimit))
 }

@@ -24,7 +24,7 @@ type Circumstances struct {
 	Rounds   int               `json:"rounds"`
 	Time     time.Duration     `json:"time_ns"`
 	Others   float64           `json:"others"`
-	Network  string            `json:"network"` // a kind of netlab
+	Network  string            `json:"network"` // a kind of [lab.Network]
 	CPU      string            `json:"cpu"`
 	CPUs     int               `json:"cpus"`
 	Go       string            `json:"go"`

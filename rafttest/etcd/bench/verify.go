@@ -23,7 +23,7 @@ func (l *load) verify(ctx context.Context, c *cluster) error {
 	for _, m := range c.members {
 		// A linearizable read returns after the member has applied all acknowledged puts. Then
 		// serializable reads return the member's own data, without other members.
-		err := c.until(ctx, "a read at "+m.name, func() error {
+		err := c.Wait(ctx, fmt.Sprintf("a read at member %d", m.ID), func(ctx context.Context) error {
 			_, err := m.api.Get(ctx, l.prefix)
 			return err
 		})
@@ -31,7 +31,7 @@ func (l *load) verify(ctx context.Context, c *cluster) error {
 			return err
 		}
 		if err := l.verifyAt(ctx, m); err != nil {
-			return fmt.Errorf("%s of %s: %w", m.name, c.side.Name, err)
+			return fmt.Errorf("member %d of %s: %w", m.ID, c.side.Name, err)
 		}
 	}
 	return nil

@@ -7,29 +7,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/weftraft/weft/cmd/internal/nodes"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/ports"
-	"github.com/weftraft/weft/internal/process"
 )
 
 // node is one member, through all the processes that it has had.
 type node struct {
-	id     uint64
-	peer   string // address for its peers
-	client string // address for clients
-	http   string // of its reports for the page; empty: none
-	args   []string
-	log    string
-	proc   *process.Process // the one there should be, or nil
+	*lab.Node
+	id   uint64
+	http string // of its reports for the page; empty: none
 
 	last *kvpb.StatusResponse // what it said last, nil before it said anything
 	up   bool                 // it answered the last time
@@ -37,129 +30,50 @@ type node struct {
 
 // cluster is the nodes of a demonstration.
 type cluster struct {
-	nodes []*node
-	cl    *client.Client
+	*lab.Cluster
+	nodes   []*node
+	program *nodes.Program
+	cl      *client.Client
 
-	mu      sync.Mutex // guards proc, last and up of the nodes, and traffic
+	mu      sync.Mutex // guards last and up of the nodes, and traffic
 	traffic *traffic
 }
 
-// startAttempts is how often ports are chosen.
-const startAttempts = 3
-
-// startCluster starts all nodes. Should another program take one of the ports
-// that were chosen, it chooses again.
-func startCluster(ctx context.Context, cfg Config, dir string, p *progress) (*cluster, error) {
-	// The same for all attempts: data directories remember it.
-	id := uint64(os.Getpid())<<16 | rand.Uint64N(1<<16)
-	var errs error
-	for range startAttempts {
-		c, err := newCluster(cfg, dir, id)
-		if err != nil {
+// startCluster starts all nodes.
+func startCluster(ctx context.Context, cfg Config, dir string, p *progress) (_ *cluster, err error) {
+	pages := make([]string, cfg.Nodes)
+	serve := lab.Serve{Program: cfg.Serve, Args: cfg.Args}
+	if cfg.Page != "" {
+		if pages, err = ports.Free(cfg.Nodes); err != nil {
 			return nil, err
 		}
-		err = c.startAll(ctx)
-		if err == nil {
-			p.event("%d nodes started, data in %s", len(c.nodes), dir)
-			return c, nil
-		}
-		errs = errors.Join(errs, err, c.killAll())
-		if ctx.Err() != nil || !strings.Contains(err.Error(), "address already in use") {
-			return nil, errs
-		}
+		serve.NodeArgs = func(id int) []string { return []string{"--orders", "--http-listen", pages[id-1]} }
 	}
-	return nil, errs
-}
-
-func newCluster(cfg Config, dir string, id uint64) (*cluster, error) {
-	addresses, err := ports.Free(3 * cfg.Nodes)
-	if err != nil {
-		return nil, err
+	c := &cluster{traffic: newTraffic(cfg.Nodes), program: nodes.New(serve)}
+	if c.Cluster, err = lab.StartCluster(ctx, lab.ClusterConfig{Name: "demonstration", Program: c.program, Nodes: cfg.Nodes, Dir: dir}); err != nil {
+		return nil, errors.Join(err, c.program.Close())
 	}
-	c := &cluster{traffic: newTraffic(cfg.Nodes)}
-	var peers, endpoints []string
-	for i := range cfg.Nodes {
-		n := &node{id: uint64(i + 1), peer: addresses[3*i], client: addresses[3*i+1]}
-		if cfg.Page != "" {
-			n.http = addresses[3*i+2]
-		}
-		n.log = filepath.Join(dir, fmt.Sprintf("node-%d.log", n.id))
-		peers = append(peers, fmt.Sprintf("%d=%s", n.id, n.peer))
-		endpoints = append(endpoints, n.client)
-		c.nodes = append(c.nodes, n)
+	for _, n := range c.Nodes {
+		c.nodes = append(c.nodes, &node{Node: n, id: uint64(n.ID), http: pages[n.ID-1]})
 	}
-	for _, n := range c.nodes {
-		n.args = append(append([]string{}, cfg.Serve...),
-			"--id", strconv.FormatUint(n.id, 10),
-			"--cluster", strconv.FormatUint(id, 10),
-			"--peers", strings.Join(peers, ","),
-			"--client-listen", n.client,
-			"--data", filepath.Join(dir, fmt.Sprintf("node-%d", n.id)),
-			"--exit-with-stdin")
-		if n.http != "" {
-			n.args = append(n.args, "--orders", "--http-listen", n.http)
-		}
-		n.args = append(n.args, cfg.Args...)
+	if c.cl, err = client.New(client.Config{Endpoints: c.Clients()}); err != nil {
+		return nil, errors.Join(err, c.Close(), c.program.Close())
 	}
-	c.cl, err = client.New(client.Config{Endpoints: endpoints})
-	return c, err
-}
-
-func (c *cluster) startAll(ctx context.Context) error {
-	for _, n := range c.nodes {
-		if err := c.start(n); err != nil {
-			return err
-		}
-	}
-	return c.wait(ctx, "all nodes to answer", func() bool {
-		return len(c.upNodes()) == len(c.nodes)
-	})
-}
-
-// start starts a process for a node that has none.
-func (c *cluster) start(n *node) error {
-	proc, err := process.Start(n.args, n.log)
-	if err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n.proc = proc
-	return nil
+	p.event("%d nodes started, data in %s", len(c.nodes), dir)
+	return c, nil
 }
 
 // kill takes a node's process away without a warning.
 func (c *cluster) kill(n *node) error {
 	c.mu.Lock()
-	proc := n.proc
-	n.proc, n.up = nil, false
+	n.up = false
 	c.mu.Unlock()
-	if proc == nil {
-		return nil
-	}
-	return proc.Kill()
+	return n.Kill()
 }
 
 // killAll ends every process there may be.
 func (c *cluster) killAll() error {
-	errs := []error{c.cl.Close()}
-	for _, n := range c.nodes {
-		errs = append(errs, c.kill(n))
-	}
-	return errors.Join(errs...)
-}
-
-// stopAll asks every process that there is to end and waits for them.
-func (c *cluster) stopAll() error {
-	errs := make([]error, len(c.nodes))
-	var wg sync.WaitGroup
-	for i, n := range c.nodes {
-		if n.proc != nil {
-			wg.Go(func() { errs[i] = n.proc.Stop(patience) })
-		}
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return errors.Join(c.cl.Close(), c.Close(), c.program.Close())
 }
 
 // poll asks all nodes for their status and notes it.
@@ -171,7 +85,7 @@ func (c *cluster) poll(ctx context.Context) {
 	defer c.mu.Unlock()
 	for i, s := range all {
 		n := c.nodes[i]
-		n.up = s.Err == nil && n.proc != nil
+		n.up = s.Err == nil && n.Process() != nil
 		if s.Err == nil {
 			n.last = s.Status
 			c.traffic.note(s.Status)
@@ -266,10 +180,8 @@ func (c *cluster) wait(ctx context.Context, what string, done func() bool) error
 		if time.Now().After(deadline) {
 			return fmt.Errorf("waited %v for %s: %s", patience, what, c.describe())
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(50 * time.Millisecond):
+		if err := lab.Sleep(ctx, 50*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }
@@ -280,13 +192,13 @@ var errFull = errors.New("the disk is full")
 // trouble returns an error if a process has ended that was not killed, or if a
 // node said that it waits for room on the disk: for more than there is.
 func (c *cluster) trouble() error {
+	if err := c.Trouble(); err != nil {
+		return err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range c.nodes {
-		switch {
-		case n.proc != nil && !n.proc.Running():
-			return fmt.Errorf("node %d: %w", n.id, n.proc.Unexpected())
-		case n.up && n.last.GetStalled() != "":
+		if n.up && n.last.GetStalled() != "" {
 			return fmt.Errorf("%w: node %d says: %s; %s", errFull, n.id, n.last.GetStalled(), makeRoom)
 		}
 	}

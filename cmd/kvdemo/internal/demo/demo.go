@@ -199,7 +199,7 @@ func (d *run) story(ctx context.Context) error {
 		return d.goOn(ctx)
 	}
 	d.p.event("stopping the nodes")
-	if err := d.cluster.stopAll(); err != nil {
+	if err := d.cluster.Stop(); err != nil {
 		return err
 	}
 	return d.report()

@@ -19,7 +19,6 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/internal/lab"
-	"github.com/weftraft/weft/internal/process"
 )
 
 func writeFiles(t *testing.T, files map[string]string) string {
@@ -192,7 +191,7 @@ func TestPortsTaken(t *testing.T) {
 		require.NoError(t, err)
 		said += bytes.Count(log, []byte("address already in use"))
 	}
-	require.GreaterOrEqual(t, said, startAttempts)
+	require.GreaterOrEqual(t, said, 3)
 
 	t.Setenv("KVDEMO_TEST_CHILD", "failing")
 	cfg.Data, cfg.Keep = filepath.Join(t.TempDir(), "data"), false
@@ -230,9 +229,9 @@ func TestDemoIsRefusedAFullDisk(t *testing.T) {
 
 // A node that waits for room will wait until the demonstration ends.
 func TestFullDiskEndsTheDemonstration(t *testing.T) {
-	c := &cluster{nodes: []*node{
-		{id: 1, up: true, proc: &process.Process{}, last: &kvpb.StatusResponse{}},
-		{id: 2, up: true, proc: &process.Process{}, last: &kvpb.StatusResponse{}},
+	c := &cluster{Cluster: &lab.Cluster{}, nodes: []*node{
+		{id: 1, up: true, last: &kvpb.StatusResponse{}},
+		{id: 2, up: true, last: &kvpb.StatusResponse{}},
 	}}
 	require.NoError(t, c.trouble())
 	c.nodes[1].last.Stalled = "directory d: no space left on device"

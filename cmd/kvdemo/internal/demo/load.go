@@ -72,10 +72,7 @@ func closeAll(clients []*client.Client) {
 // clients returns one client for each node to begin with. A write that may have
 // been applied is repeated: each key is written by one loader, with one value.
 func (d *run) clients() ([]*client.Client, error) {
-	var endpoints []string
-	for _, n := range d.cluster.nodes {
-		endpoints = append(endpoints, n.client)
-	}
+	endpoints := d.cluster.Clients()
 	var clients []*client.Client
 	for i := range endpoints {
 		c, err := client.New(client.Config{Endpoints: endpoints, First: i, Timeout: putTimeout})

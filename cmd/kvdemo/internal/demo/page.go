@@ -125,7 +125,7 @@ func (d *run) goOn(ctx context.Context) error {
 	}
 	d.p.event("stopping the nodes")
 	w.wakeAll()
-	return d.cluster.stopAll()
+	return d.cluster.Stop()
 }
 
 // setBusy begins or ends the time for commands, when none is under way.
@@ -140,8 +140,8 @@ func (w *watched) setBusy(why string) {
 // wakeAll lets paused processes go on, so that they can stop.
 func (w *watched) wakeAll() {
 	for _, n := range w.d.cluster.nodes {
-		if w.isPaused(n.id) && n.proc != nil {
-			_ = n.proc.Resume() // what cannot go on is killed
+		if w.isPaused(n.id) && n.Process() != nil {
+			_ = n.Resume() // what cannot go on is killed
 		}
 	}
 }
@@ -158,14 +158,11 @@ func (w *watched) State() page.ControlState {
 	if w.codes {
 		s.Policies = page.Policies()
 	}
-	c := w.d.cluster
-	c.mu.Lock()
-	for _, n := range c.nodes {
-		if n.proc != nil && n.proc.Running() {
+	for _, n := range w.d.cluster.nodes {
+		if n.Up() {
 			s.Running = append(s.Running, n.id)
 		}
 	}
-	c.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s.Busy, s.Policy = w.busy, w.policy
@@ -241,7 +238,7 @@ func (w *watched) start(n *node) error {
 	if w.runs(n) {
 		return fmt.Errorf("node %d runs already", n.id)
 	}
-	if err := w.d.cluster.start(n); err != nil {
+	if err := n.Start(); err != nil {
 		return err
 	}
 	w.mu.Lock()
@@ -265,7 +262,7 @@ func (w *watched) tellAll(n *node) error {
 	}
 	w.mu.Unlock()
 	for _, o := range orders {
-		if err := n.proc.Tell(o.String()); err != nil {
+		if err := n.Tell(o.String()); err != nil {
 			return err
 		}
 	}
@@ -278,7 +275,7 @@ func (w *watched) tell(n *node, o page.Order) error {
 	if !w.runs(n) || w.isPaused(n.id) {
 		return nil
 	}
-	return n.proc.Tell(o.String())
+	return n.Tell(o.String())
 }
 
 func (w *watched) pause(n *node, yes bool) error {
@@ -288,9 +285,9 @@ func (w *watched) pause(n *node, yes bool) error {
 	if yes == w.isPaused(n.id) {
 		return fmt.Errorf("node %d: paused is %v already", n.id, yes)
 	}
-	act, text := n.proc.Resume, "node %d goes on (SIGCONT)"
+	act, text := n.Resume, "node %d goes on (SIGCONT)"
 	if yes {
-		act, text = n.proc.Pause, "node %d was paused (SIGSTOP)"
+		act, text = n.Pause, "node %d was paused (SIGSTOP)"
 	}
 	if err := act(); err != nil {
 		return err
@@ -353,16 +350,13 @@ func (w *watched) setPolicy(name string) error {
 
 // lookAfter shows a process that ended by itself, once.
 func (w *watched) lookAfter() {
-	c := w.d.cluster
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, n := range c.nodes {
-		if n.proc != nil && !n.proc.Running() && !w.ended[n.id] {
+	for _, n := range w.d.cluster.nodes {
+		if p := n.Process(); p != nil && !p.Running() && !w.ended[n.id] {
 			w.ended[n.id] = true
-			w.d.p.event("node %d: %v", n.id, n.proc.Unexpected())
-			w.collector.Note(page.EventNode, fmt.Sprintf("node %d ended by itself; its log is %s", n.id, n.log))
+			w.d.p.event("node %d: %v", n.id, p.Unexpected())
+			w.collector.Note(page.EventNode, fmt.Sprintf("node %d ended by itself; its log is %s", n.id, n.Log()))
 		}
 	}
 }

@@ -69,7 +69,7 @@ func (d *run) readEverywhere(ctx context.Context) error {
 // readAt reads files that need no parts at one node.
 func (d *run) readAt(ctx context.Context, n *node) (NodeReads, error) {
 	r := NodeReads{Node: n.id, Served: map[string]int{}}
-	c, err := client.New(client.Config{Endpoints: []string{n.client}, Timeout: patience})
+	c, err := client.New(client.Config{Endpoints: []string{n.Client}, Timeout: patience})
 	if err != nil {
 		return r, err
 	}

@@ -37,7 +37,7 @@ func (d *run) kill(ctx context.Context, leader bool) error {
 	if err != nil {
 		return err
 	}
-	pid := victim.proc.PID()
+	pid := victim.Process().PID()
 	if err := d.cluster.kill(victim); err != nil {
 		return err
 	}
@@ -75,11 +75,11 @@ func (d *run) victim(ctx context.Context, leader bool) (*node, error) {
 func (d *run) restart(context.Context) error {
 	o := &d.outages[len(d.outages)-1]
 	n := d.cluster.nodes[o.node-1]
-	if err := d.cluster.start(n); err != nil {
+	if err := n.Start(); err != nil {
 		return err
 	}
 	o.restarted = time.Now()
-	d.p.event("started node %d again (process %d) after %d files", n.id, n.proc.PID(), d.load.files.Load())
+	d.p.event("started node %d again (process %d) after %d files", n.id, n.Process().PID(), d.load.files.Load())
 	d.note(page.EventCommand, "node %d was started by the demonstration", n.id)
 	return nil
 }

@@ -47,7 +47,7 @@ func (d *run) verify(ctx context.Context) error {
 
 // verifyReplica lists all that one node holds, and compares.
 func verifyReplica(ctx context.Context, n *node, want map[string][sha256.Size]byte, progress func(keys int)) error {
-	c, err := client.New(client.Config{Endpoints: []string{n.client}, Timeout: patience})
+	c, err := client.New(client.Config{Endpoints: []string{n.Client}, Timeout: patience})
 	if err != nil {
 		return err
 	}

@@ -139,8 +139,8 @@ func runSetting(ctx context.Context, cfg Config, nodes, egress int) (all []*Cell
 	for _, s := range sides {
 		name := fmt.Sprintf("%s-%d-%d", s.name, nodes, egress)
 		c, err := cluster.Start(ctx, cluster.Config{
-			Name: name, Serve: []string{cfg.Kvdemo, "serve"}, Nodes: nodes, Dir: filepath.Join(cfg.Dir, name),
-			Args: append([]string{"--egress", fmt.Sprint(egress)}, s.args...),
+			Name: name, Nodes: nodes, Dir: filepath.Join(cfg.Dir, name),
+			Serve: lab.Serve{Program: []string{cfg.Kvdemo, "serve"}, Args: append([]string{"--egress", fmt.Sprint(egress)}, s.args...)},
 		})
 		if err != nil {
 			return nil, err
@@ -199,7 +199,7 @@ func warmUp(ctx context.Context, c *cluster.Cluster) error {
 // as theirs.
 func plan(leader *cluster.Node, c *Cell, seed uint64, d time.Duration) load.Plan {
 	return load.Plan{
-		Addresses: []string{leader.Address}, Clients: c.Clients, Size: c.Size, Keys: load.KeysFor(c.Size),
+		Addresses: []string{leader.Client}, Clients: c.Clients, Size: c.Size, Keys: load.KeysFor(c.Size),
 		Duration: d, Timeout: 30 * time.Second, Seed: seed,
 	}
 }

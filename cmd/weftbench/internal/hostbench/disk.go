@@ -45,7 +45,7 @@ func (b *bench) disk(ctx context.Context, side int) (_ *Disk, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	plan := b.plan(c.Addresses(), Row{Clients: 16, Size: b.cfg.DiskSize}, 0, 0)
+	plan := b.plan(c.Clients(), Row{Clients: 16, Size: b.cfg.DiskSize}, 0, 0)
 	plan.Calls = b.cfg.DiskBytes / b.cfg.DiskSize
 	r, err := load.Run(ctx, plan)
 	if err != nil {

@@ -57,7 +57,7 @@ func (b *bench) gap(ctx context.Context, c *cluster.Cluster) (time.Duration, err
 	}
 	before := 500 * time.Millisecond
 	after := time.Duration(4*b.cfg.ElectionTicks) * b.cfg.Tick
-	plan := b.plan(c.Addresses(), Row{Clients: 16, Size: 1 << 10}, 0, before+after)
+	plan := b.plan(c.Clients(), Row{Clients: 16, Size: 1 << 10}, 0, before+after)
 	var acks lab.Acks
 	plan.Note, plan.Timeout = acks.Note, 2*time.Second
 	done := make(chan error, 1)

@@ -213,7 +213,7 @@ func (b *bench) start(ctx context.Context, side int, what string) (*cluster.Clus
 	s, cfg := b.cfg.Sides[side], b.cfg
 	args := append([]string{"--tick", cfg.Tick.String(), "--heartbeat-ticks", fmt.Sprint(cfg.HeartbeatTicks), "--election-ticks", fmt.Sprint(cfg.ElectionTicks)}, s.Args...)
 	return cluster.Start(ctx, cluster.Config{
-		Name: s.Name, Serve: s.Serve, Args: args, Nodes: 3, Dir: filepath.Join(cfg.Dir, s.Name+what),
+		Name: s.Name, Serve: lab.Serve{Program: s.Serve, Args: args}, Nodes: 3, Dir: filepath.Join(cfg.Dir, s.Name+what),
 	})
 }
 
@@ -234,7 +234,7 @@ func (b *bench) rows() (rows []Row) {
 
 func (b *bench) warmUp(ctx context.Context) error {
 	for i, c := range b.clusters {
-		if _, err := load.Run(ctx, b.plan(c.Addresses(), Row{Clients: 16, Size: 16 << 10}, 0, min(b.cfg.Time, 500*time.Millisecond))); err != nil {
+		if _, err := load.Run(ctx, b.plan(c.Clients(), Row{Clients: 16, Size: 16 << 10}, 0, min(b.cfg.Time, 500*time.Millisecond))); err != nil {
 			return fmt.Errorf("%s: %w", b.cfg.Sides[i].Name, err)
 		}
 		if err := c.Settle(ctx, 5*time.Second); err != nil {
@@ -283,7 +283,7 @@ func fromLeader(ctx context.Context, c *cluster.Cluster) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, all := slices.Index(c.Nodes, leader), c.Addresses()
+	at, all := slices.Index(c.Nodes, leader), c.Clients()
 	return slices.Concat(all[at:], all[:at]), nil
 }
 

@@ -49,16 +49,16 @@ func failures() []failure {
 
 // cut cuts a direction, and returns what takes that back.
 func (s *side) cut(from, to int) (heal func() error) {
-	s.c.Links.Cut(from, to, true)
-	return func() error { s.c.Links.Cut(from, to, false); return nil }
+	s.c.Network.Links.Cut(from, to, true)
+	return func() error { s.c.Network.Links.Cut(from, to, false); return nil }
 }
 
 // slow slows all links of the victim down.
 func slow(s *side, v, _ *cluster.Node) (heal func() error, err error) {
 	all := func(by time.Duration) {
 		for _, n := range s.c.Nodes {
-			s.c.Links.Slow(n.ID, v.ID, by)
-			s.c.Links.Slow(v.ID, n.ID, by)
+			s.c.Network.Links.Slow(n.ID, v.ID, by)
+			s.c.Network.Links.Slow(v.ID, n.ID, by)
 		}
 	}
 	all(failTime)

@@ -106,7 +106,7 @@ func (s *side) fault(ctx context.Context, f failure) (Fault, error) {
 	if _, err := s.c.WaitLeader(ctx); err != nil {
 		return Fault{}, err
 	}
-	if err := s.c.HandTo(ctx, next); err != nil {
+	if err := s.c.HandTo(ctx, next.Node); err != nil {
 		return Fault{}, err
 	}
 	fault := Fault{Failure: f.name}

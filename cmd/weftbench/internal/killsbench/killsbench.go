@@ -93,9 +93,9 @@ func (b *bench) start(ctx context.Context, s *side) (err error) {
 		args = append(args, "--leases")
 	}
 	s.dir = filepath.Join(b.cfg.Dir, fmt.Sprintf("%s-%d", s.name, time.Since(b.begun)))
-	cfg := cluster.Config{Name: s.name, Serve: []string{b.cfg.Kvdemo, "serve"}, Args: args, Nodes: b.cfg.Nodes, Dir: s.dir}
+	cfg := cluster.Config{Name: s.name, Serve: lab.Serve{Program: []string{b.cfg.Kvdemo, "serve"}, Args: args}, Nodes: b.cfg.Nodes, Dir: s.dir}
 	if s.fails {
-		cfg.Delay = func(int, int) time.Duration { return 0 }
+		cfg.Links = func(int, int) time.Duration { return 0 }
 		cfg.NodeArgs = func(id int) []string { return []string{"--stuck-disk", s.stuckDisk(id)} }
 	}
 	if s.c, err = cluster.Start(ctx, cfg); err != nil {

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
 
+	"github.com/weftraft/weft/cmd/internal/nodes"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
-	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/internal/lab"
 )
 
@@ -80,7 +80,7 @@ func Run(ctx context.Context, plan Plan) (*lab.Result, error) {
 // connect opens a connection for each client, and waits a second for those that can be.
 func (p *Plan) connect(ctx context.Context) (conns []*grpc.ClientConn, err error) {
 	for i := range p.Clients {
-		c, err := cluster.Dial(p.Addresses[(i+int(p.Seed%uint64(len(p.Addresses))))%len(p.Addresses)])
+		c, err := nodes.Dial(p.Addresses[(i+int(p.Seed%uint64(len(p.Addresses))))%len(p.Addresses)])
 		if err != nil {
 			return conns, err
 		}

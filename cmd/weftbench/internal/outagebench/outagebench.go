@@ -133,8 +133,11 @@ func (cfg *Config) measure(ctx context.Context, row Row) (_ Row, err error) {
 	}
 	name := fmt.Sprintf("coding-%s-%d-%v-%d", row.Side, row.Nodes, row.Load, row.Round)
 	c, err := cluster.Start(ctx, cluster.Config{
-		Name: name, Serve: []string{cfg.Kvdemo, "serve"}, Nodes: row.Nodes, Dir: filepath.Join(cfg.Dir, name),
-		Args: []string{"--coding", row.Side, "--egress", fmt.Sprint(cfg.Egress), "--retain-bytes", fmt.Sprint(retain)},
+		Name: name, Nodes: row.Nodes, Dir: filepath.Join(cfg.Dir, name),
+		Serve: lab.Serve{
+			Program: []string{cfg.Kvdemo, "serve"},
+			Args:    []string{"--coding", row.Side, "--egress", fmt.Sprint(cfg.Egress), "--retain-bytes", fmt.Sprint(retain)},
+		},
 	})
 	if err != nil {
 		return row, err
@@ -145,7 +148,7 @@ func (cfg *Config) measure(ctx context.Context, row Row) (_ Row, err error) {
 		return row, err
 	}
 	r := &run{Config: cfg, row: &row, cluster: c, leader: leader, plan: load.Plan{
-		Addresses: []string{leader.Address}, Clients: clients, Size: cfg.Size, Keys: load.KeysFor(cfg.Size),
+		Addresses: []string{leader.Client}, Clients: clients, Size: cfg.Size, Keys: load.KeysFor(cfg.Size),
 		Rate: row.Load * rate, Duration: time.Hour, Timeout: time.Minute, Seed: 1,
 	}}
 	return row, r.phases(ctx)

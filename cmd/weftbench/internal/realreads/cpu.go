@@ -4,6 +4,7 @@
 package realreads
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,8 +18,6 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/internal/lab"
-	"github.com/weftraft/weft/internal/ports"
-	"github.com/weftraft/weft/internal/process"
 )
 
 // CPU is what reads of Host took of the processors, those of all nodes of the group.
@@ -39,17 +38,17 @@ func (cfg *Config) processors(ctx context.Context, size int) (rows []CPU, err er
 	var groups []*group
 	defer func() {
 		for _, g := range groups {
-			err = errors.Join(err, g.close())
+			err = errors.Join(err, g.Close())
 		}
 	}()
 	readers := []int{1, cfg.Readers}
 	byRow := make([][]CPU, 2*len(readers))
 	for _, leased := range []bool{false, true} {
-		g, err := cfg.startGroup(size, leased)
-		groups = append(groups, g)
+		g, err := cfg.startGroup(ctx, size, leased)
 		if err != nil {
 			return nil, err
 		}
+		groups = append(groups, g)
 	}
 	for i, n := range readers {
 		err := lab.Turns(cfg.Rounds, len(groups), func(_, side int) error {
@@ -79,63 +78,55 @@ func (cfg *Config) processors(ctx context.Context, size int) (rows []CPU, err er
 
 // group is nodes of RunNode.
 type group struct {
-	policy  string
-	leased  bool
-	nodes   []*process.Process
-	clients []string // addresses for orders
+	*lab.Cluster
+	policy string
+	leased bool
 }
 
-func (cfg *Config) startGroup(size int, leased bool) (*group, error) {
-	g := &group{policy: "ReadIndex", leased: leased}
+// readNode is the program of a group.
+type readNode struct{ lab.Serve }
+
+// Status implements [lab.Program].
+func (readNode) Status(ctx context.Context, n *lab.Node) (lab.Status, error) {
+	var s nodeStatus
+	err := order(ctx, http.MethodGet, n, "/status", &s)
+	return lab.Status{ID: uint64(n.ID), Leader: s.Lead}, err
+}
+
+// Transfer implements [lab.Program].
+func (readNode) Transfer(context.Context, *lab.Node, *lab.Node) error {
+	return errors.New("the nodes take no order to hand over")
+}
+
+func (cfg *Config) startGroup(ctx context.Context, size int, leased bool) (g *group, err error) {
+	g = &group{policy: "ReadIndex", leased: leased}
 	if leased {
 		g.policy = "roster"
 	}
-	addresses, err := ports.Free(2 * size)
-	if err != nil {
-		return g, err
-	}
-	var peers []string
-	for i := range size {
-		peers = append(peers, fmt.Sprintf("%d=%s", i+1, addresses[i]))
-	}
-	g.clients = addresses[size:]
-	for i := range size {
-		name := fmt.Sprintf("cpu-%d-%s-%d", size, g.policy, i+1)
-		p, err := process.Start([]string{
-			cfg.Self, "readnode", "--id", strconv.Itoa(i + 1), "--peers", strings.Join(peers, ","), "--client-listen", g.clients[i],
-			"--data", filepath.Join(cfg.Dir, name), "--leases=" + strconv.FormatBool(leased), "--exit-with-stdin",
-		}, filepath.Join(cfg.Dir, name+".log"))
-		if err != nil {
-			return g, err
-		}
-		g.nodes = append(g.nodes, p)
-	}
-	return g, nil
-}
-
-func (g *group) close() (err error) {
-	for _, p := range g.nodes {
-		err = errors.Join(err, p.Kill())
-	}
-	return err
+	name := fmt.Sprintf("cpu-%d-%s", size, g.policy)
+	g.Cluster, err = lab.StartCluster(ctx, lab.ClusterConfig{
+		Name: name, Nodes: size, Dir: filepath.Join(cfg.Dir, name),
+		Program: readNode{lab.Serve{Program: []string{cfg.Self, "readnode"}, Args: []string{"--leases=" + strconv.FormatBool(leased)}}},
+	})
+	return g, err
 }
 
 // measure has a follower's readers read.
 func (g *group) measure(ctx context.Context, readers int, d time.Duration) (CPU, error) {
-	row := CPU{Nodes: len(g.nodes), Policy: g.policy, Readers: readers}
+	row := CPU{Nodes: len(g.Nodes), Policy: g.policy, Readers: readers}
 	at, err := g.follower(ctx)
 	if err != nil {
 		return row, err
 	}
-	before, err := g.used()
+	before, err := g.Usage()
 	if err != nil {
 		return row, err
 	}
 	var r nodeReads
-	if err := g.order(ctx, http.MethodPost, at, "/read?"+url.Values{"readers": {strconv.Itoa(readers)}, "for": {d.String()}}.Encode(), &r); err != nil {
+	if err := order(ctx, http.MethodPost, at, "/read?"+url.Values{"readers": {strconv.Itoa(readers)}, "for": {d.String()}}.Encode(), &r); err != nil {
 		return row, err
 	}
-	after, err := g.used()
+	after, err := g.Usage()
 	if err != nil {
 		return row, err
 	}
@@ -143,49 +134,31 @@ func (g *group) measure(ctx context.Context, readers int, d time.Duration) (CPU,
 	if r.Reads == 0 || r.By[want] < r.Reads*99/100 {
 		return row, fmt.Errorf("of %d reads %v were served, want nearly all by %s: %w", r.Reads, r.By, want, lab.ErrDisturbed)
 	}
-	row.Reads, row.PerRead, row.Rate = r.Reads, (after-before)/time.Duration(r.Reads), float64(r.Reads)/d.Seconds()
+	row.Reads, row.PerRead, row.Rate = r.Reads, (after.CPU-before.CPU)/time.Duration(r.Reads), float64(r.Reads)/d.Seconds()
 	return row, nil
 }
 
 // follower waits until the group is ready, and returns a follower.
-func (g *group) follower(ctx context.Context) (int, error) {
-	var last error
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
-		lead, ready := uint64(0), true
-		for i := range g.nodes {
+func (g *group) follower(ctx context.Context) (*lab.Node, error) {
+	leader, _, err := g.Lead(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = g.Wait(ctx, "all nodes to have leases", func(ctx context.Context) error {
+		for _, n := range g.Nodes {
 			var s nodeStatus
-			if last = g.order(ctx, http.MethodGet, i, "/status", &s); last != nil || s.Lead == 0 || lead != 0 && s.Lead != lead || g.leased && !s.Stable {
-				ready = false
-				break
+			if err := order(ctx, http.MethodGet, n, "/status", &s); err != nil || g.leased && !s.Stable {
+				return cmp.Or(err, fmt.Errorf("node %d has none", n.ID))
 			}
-			lead = s.Lead
 		}
-		if ready {
-			return int(lead) % len(g.nodes), nil // counted from 0: the one behind the leader
-		}
-		select {
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
-		case <-time.After(30 * time.Millisecond):
-		}
-	}
-	return 0, fmt.Errorf("the nodes have no leader, or lack leases, after a minute: %w", last)
-}
-
-func (g *group) used() (sum time.Duration, err error) {
-	for _, p := range g.nodes {
-		u, err := p.Usage()
-		if err != nil {
-			return 0, err
-		}
-		sum += u.CPU
-	}
-	return sum, nil
+		return nil
+	})
+	return g.Nodes[leader.ID%len(g.Nodes)], err // the one behind the leader
 }
 
 // order asks a node for something.
-func (g *group) order(ctx context.Context, method string, at int, path string, answer any) error {
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+g.clients[at]+path, nil)
+func order(ctx context.Context, method string, n *lab.Node, path string, answer any) error {
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+n.Client+path, nil)
 	if err != nil {
 		return err
 	}
@@ -199,7 +172,7 @@ func (g *group) order(ctx context.Context, method string, at int, path string, a
 		return err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("node %d: %s", at+1, strings.TrimSpace(string(body)))
+		return fmt.Errorf("node %d: %s", n.ID, strings.TrimSpace(string(body)))
 	}
 	return json.Unmarshal(body, answer)
 }

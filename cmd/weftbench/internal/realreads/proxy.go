@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/lab"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // peerDomain is that of the names under which members of etcd know each other. No resolver

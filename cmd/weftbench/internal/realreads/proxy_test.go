@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -16,15 +17,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/lab"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // Members of a protocol over HTTP are as far from each other as is said for each pair, and
 // a stream that does not end is passed on as it comes.
 func TestProxiesDelayRequestsByWhoAsksAndWhoIsAsked(t *testing.T) {
-	var addresses []string
-	for id := 1; id <= 3; id++ {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	const way = 30 * time.Millisecond
+	network, err := lab.NewNetwork(lab.NetworkConfig{
+		Hosts: 3, Kind: lab.Relay, Delay: func(from, to int) time.Duration { return way * time.Duration(max(from-to, to-from)) },
+	})
+	require.NoError(t, err)
+	for i, h := range network.Hosts {
+		id := i + 1
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			fmt.Fprintf(w, "member %d got %q\n", id, body)
 			if r.URL.Path != "/stream" {
@@ -33,17 +39,17 @@ func TestProxiesDelayRequestsByWhoAsksAndWhoIsAsked(t *testing.T) {
 			w.(http.Flusher).Flush()
 			<-r.Context().Done() // the stream goes on until the other side ends it
 		}))
+		require.NoError(t, s.Listener.Close())
+		s.Listener, err = net.Listen("tcp", h.Listen)
+		require.NoError(t, err)
+		s.Start()
 		t.Cleanup(s.Close)
-		addresses = append(addresses, strings.TrimPrefix(s.URL, "http://"))
 	}
-	const way = 30 * time.Millisecond
-	links, err := lab.New(addresses, func(from, to int) time.Duration { return way * time.Duration(max(from-to, to-from)) })
-	require.NoError(t, err)
-	proxies, err := startProxies(links, 3)
+	proxies, err := startProxies(network.Links, 3)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, proxies.close())
-		require.NoError(t, links.Close())
+		require.NoError(t, network.Close())
 	})
 	client := func(from int) *http.Client {
 		at, err := url.Parse(proxies.url(from))

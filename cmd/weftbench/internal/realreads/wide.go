@@ -17,6 +17,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/weftraft/weft/cmd/internal/nodes"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/cmd/weftbench/internal/readsbench"
@@ -212,7 +213,7 @@ type kvdemo struct {
 	p policy
 }
 
-func (s kvdemo) addresses() []string { return s.c.Addresses() }
+func (s kvdemo) addresses() []string { return s.c.Clients() }
 func (s kvdemo) close() error        { return s.c.Close() }
 
 func (s kvdemo) leader(ctx context.Context) (uint64, error) {
@@ -238,14 +239,14 @@ func (s kvdemo) get(ctx context.Context, conn grpc.ClientConnInterface, key stri
 // startKvdemo starts a cluster whose leader and responders are those of the network.
 func (cfg *Config) startKvdemo(ctx context.Context, n readsbench.Network, p policy) (_ store, err error) {
 	c, err := cluster.Start(ctx, cluster.Config{
-		Name: p.name, Serve: []string{cfg.Kvdemo, "serve"}, Nodes: len(n.Sites), Dir: cfg.dir(n.Name + " " + p.name),
-		Args:  append([]string{"--tick", n.Tick.String()}, p.args...),
-		Delay: func(from, to int) time.Duration { return n.RoundTrip(uint64(from), uint64(to)) / 2 },
+		Name: p.name, Nodes: len(n.Sites), Dir: cfg.dir(n.Name + " " + p.name),
+		Serve: lab.Serve{Program: []string{cfg.Kvdemo, "serve"}, Args: append([]string{"--tick", n.Tick.String()}, p.args...)},
+		Links: func(from, to int) time.Duration { return n.RoundTrip(uint64(from), uint64(to)) / 2 },
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = c.HandTo(ctx, c.Nodes[n.Leader-1])
+	err = c.HandTo(ctx, c.Nodes[n.Leader-1].Node)
 	if p.named && err == nil {
 		ids := []uint64{n.Leader}
 		for _, id := range n.Responders {
@@ -267,7 +268,7 @@ func (cfg *Config) dir(name string) string {
 
 // fill writes every key once.
 func (cfg *Config) fill(ctx context.Context, s store, n readsbench.Network) error {
-	conn, err := cluster.Dial(s.addresses()[n.Leader-1])
+	conn, err := nodes.Dial(s.addresses()[n.Leader-1])
 	if err != nil {
 		return err
 	}
@@ -311,7 +312,7 @@ func (cfg *Config) load(ctx context.Context, s store, n readsbench.Network) (*la
 	}()
 	var draws []*rand.Rand
 	for i := range cap(conns) {
-		conn, err := cluster.Dial(s.addresses()[i%sites])
+		conn, err := nodes.Dial(s.addresses()[i%sites])
 		if err != nil {
 			return nil, err
 		}

@@ -22,7 +22,6 @@ import (
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/ports"
-	"github.com/weftraft/weft/internal/process"
 )
 
 // Config says what to measure.
@@ -129,8 +128,8 @@ func startKvdemo(ctx context.Context, cfg Config) (*side, error) {
 	}
 	dir := filepath.Join(cfg.Dir, fmt.Sprintf("kvdemo-%d", time.Now().UnixNano()))
 	c, err := cluster.Start(ctx, cluster.Config{
-		Name: SideKvdemo, Serve: []string{cfg.Kvdemo, "serve"}, Nodes: cfg.Nodes, Dir: dir,
-		NodeArgs: func(id int) []string { return []string{"--resp", addresses[id-1]} },
+		Name: SideKvdemo, Nodes: cfg.Nodes, Dir: dir,
+		Serve: lab.Serve{Program: []string{cfg.Kvdemo, "serve"}, NodeArgs: func(id int) []string { return []string{"--resp", addresses[id-1]} }},
 	})
 	if err != nil {
 		return nil, err
@@ -144,23 +143,58 @@ func startKvdemo(ctx context.Context, cfg Config) (*side, error) {
 	return s, s.ready(ctx)
 }
 
-// startRedis starts one redis-server that syncs each write before it answers.
+// redisServer is one redis-server, which leads.
+type redisServer struct{}
+
+// Command implements [lab.Program]: each write is synced before the answer.
+func (redisServer) Command(c *lab.Cluster, n *lab.Node) []string {
+	_, port, _ := strings.Cut(n.Client, ":")
+	return []string{
+		"redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", c.Dir, "--save", "", "--appendonly", "yes", "--appendfsync", "always",
+		"--daemonize", "no",
+	}
+}
+
+// Status implements [lab.Program].
+func (redisServer) Status(context.Context, *lab.Node) (lab.Status, error) {
+	return lab.Status{ID: 1, Leader: 1}, nil
+}
+
+// Transfer implements [lab.Program].
+func (redisServer) Transfer(context.Context, *lab.Node, *lab.Node) error { return nil }
+
+// startRedis starts one redis-server without data.
 func startRedis(ctx context.Context, cfg Config) (*side, error) {
-	addresses, err := ports.Free(1)
+	c, err := lab.StartCluster(ctx, lab.ClusterConfig{Name: SideRedis, Program: redisServer{}, Nodes: 1, Dir: filepath.Join(cfg.Dir, fmt.Sprintf("redis-%d", time.Now().UnixNano()))})
 	if err != nil {
 		return nil, err
 	}
-	_, port, _ := strings.Cut(addresses[0], ":")
-	name := fmt.Sprintf("redis-%d", time.Now().UnixNano())
-	p, err := process.Start([]string{
-		"redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", cfg.Dir, "--save", "", "--appendonly", "yes", "--appendfsync", "always",
-		"--appenddirname", name, "--daemonize", "no",
-	}, filepath.Join(cfg.Dir, name+".log"))
-	if err != nil {
-		return nil, err
-	}
-	s := &side{name: SideRedis, binding: "RedisBinding", addresses: addresses, stop: func() error { return p.Terminate(time.Minute) }}
+	s := &side{name: SideRedis, binding: "RedisBinding", addresses: c.Clients(), stop: func() error { return terminate(c) }}
 	return s, s.ready(ctx)
+}
+
+// startEtcd starts a cluster of etcd without data, of as many members as kvdemo has nodes,
+// with etcd's own settings.
+func startEtcd(ctx context.Context, cfg Config) (*side, error) {
+	c, err := lab.StartCluster(ctx, lab.ClusterConfig{
+		Name: SideEtcd, Program: lab.Etcd{Program: cfg.Etcd, Args: []string{"--log-level", "error"}}, Nodes: cfg.Nodes,
+		Dir: filepath.Join(cfg.Dir, fmt.Sprintf("etcd-%d", time.Now().UnixNano())),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--etcd %s: %w", cfg.Etcd, err)
+	}
+	if _, _, err := c.Lead(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return &side{name: SideEtcd, binding: "EtcdBinding", addresses: c.Clients(), stop: func() error { return terminate(c) }}, nil
+}
+
+// terminate ends programs that do not end with their standard input.
+func terminate(c *lab.Cluster) (err error) {
+	for _, n := range c.Nodes {
+		err = errors.Join(err, n.Terminate(time.Minute))
+	}
+	return errors.Join(err, c.Close())
 }
 
 // ready waits until the side takes writes.

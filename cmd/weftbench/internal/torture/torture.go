@@ -111,9 +111,9 @@ type run struct {
 // newRun starts a cluster and the load on it, which stop ends.
 func newRun(ctx context.Context, cfg Config, name string, dataDir func(id int) string) (_ *run, stop func(), err error) {
 	c, err := cluster.Start(ctx, cluster.Config{
-		Name: name, Serve: cfg.Serve, Nodes: cfg.Nodes, Dir: filepath.Join(cfg.Dir, name), DataDir: dataDir,
+		Name: name, Nodes: cfg.Nodes, Dir: filepath.Join(cfg.Dir, name), DataDir: dataDir,
 		// Short timeouts and a short log, so that elections and snapshots happen.
-		Args: append([]string{"--tick", "20ms", "--retain-bytes", "1048576", "--flush-interval", "500ms"}, cfg.Args...),
+		Serve: lab.Serve{Program: cfg.Serve, Args: append([]string{"--tick", "20ms", "--retain-bytes", "1048576", "--flush-interval", "500ms"}, cfg.Args...)},
 	})
 	if err != nil {
 		return nil, nil, err

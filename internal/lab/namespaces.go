@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package netlab
+package lab
 
 import (
 	"encoding/json"
@@ -44,7 +44,7 @@ const (
 
 var networks atomic.Int64
 
-func newNamespaces(c Config) (*Network, error) {
+func newNamespaces(c NetworkConfig) (*Network, error) {
 	removeStale()
 	subnet, err := freeSubnet()
 	if err != nil {
@@ -57,7 +57,7 @@ func newNamespaces(c Config) (*Network, error) {
 		subnet: subnet,
 	}
 	if err := s.build(c); err != nil {
-		return nil, fmt.Errorf("netlab: network of namespaces (it needs Linux, root, ip and tc): %w", errors.Join(err, s.close()))
+		return nil, fmt.Errorf("network: network of namespaces (it needs Linux, root, ip and tc): %w", errors.Join(err, s.close()))
 	}
 	n := &Network{Kind: Namespaces, close: s.close}
 	for i := range c.Hosts {
@@ -74,7 +74,7 @@ func newNamespaces(c Config) (*Network, error) {
 
 func (s *namespaces) host(i int) string { return s.prefix + strconv.Itoa(i+1) }
 
-func (s *namespaces) build(c Config) error {
+func (s *namespaces) build(c NetworkConfig) error {
 	center := s.prefix + "switch"
 	if err := s.namespace(center); err != nil {
 		return err
@@ -128,13 +128,13 @@ func (s *namespaces) plug(i int, rate int64) (commands []string) {
 func sentBy(host string) (uint64, error) {
 	out, err := exec.Command("ip", "-n", host, "-json", "-stats", "link", "show", "dev", "card").Output()
 	if err != nil {
-		return 0, fmt.Errorf("netlab: statistics of %s: %w", host, err)
+		return 0, fmt.Errorf("network: statistics of %s: %w", host, err)
 	}
 	var links []struct {
 		Stats64 struct{ Tx struct{ Bytes uint64 } }
 	}
 	if err := json.Unmarshal(out, &links); err != nil || len(links) != 1 {
-		return 0, fmt.Errorf("netlab: statistics of %s: %q: %w", host, out, err)
+		return 0, fmt.Errorf("network: statistics of %s: %q: %w", host, out, err)
 	}
 	return links[0].Stats64.Tx.Bytes, nil
 }
@@ -219,5 +219,5 @@ next:
 		}
 		return subnet, nil
 	}
-	return 0, fmt.Errorf("netlab: all of %s.0.0/16 is in use", clientNet)
+	return 0, fmt.Errorf("network: all of %s.0.0/16 is in use", clientNet)
 }

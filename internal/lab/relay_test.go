@@ -15,15 +15,16 @@ import (
 )
 
 // dial connects node 2 to node 1 through links, and returns both ends.
-func dial(t *testing.T, delay func(from, to int) time.Duration) (l *Links, dialer, node net.Conn) {
+func dialed(t *testing.T, delay func(from, to int) time.Duration) (l *Links, dialer, node net.Conn) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	n, err := NewNetwork(NetworkConfig{Hosts: 2, Kind: Relay, Delay: delay, Dialer: Hello})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	l = n.Links
+	listener, err := net.Listen("tcp", n.Hosts[0].Listen)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
-	l, err = New([]string{listener.Addr().String(), "127.0.0.1:1"}, delay)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, l.Close()) })
-	dialer, err = net.Dial("tcp", l.Address(1))
+	dialer, err = net.Dial("tcp", n.Hosts[0].Address)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = dialer.Close() })
 	require.NoError(t, wire.Hello{Cluster: 1, Node: 2, Peer: 1}.Write(dialer))
@@ -49,7 +50,7 @@ func pass(t *testing.T, from, to net.Conn) time.Duration {
 }
 
 func TestEachDirectionTakesItsTime(t *testing.T) {
-	_, dialer, node := dial(t, func(from, _ int) time.Duration { return time.Duration(from) * 20 * time.Millisecond })
+	_, dialer, node := dialed(t, func(from, _ int) time.Duration { return time.Duration(from) * 20 * time.Millisecond })
 	require.GreaterOrEqual(t, pass(t, dialer, node), 40*time.Millisecond)
 	require.GreaterOrEqual(t, pass(t, node, dialer), 20*time.Millisecond)
 }
@@ -57,7 +58,7 @@ func TestEachDirectionTakesItsTime(t *testing.T) {
 // What is sent in a direction that is cut arrives when the cut is over; the other direction
 // goes on.
 func TestCutHoldsOneDirectionUp(t *testing.T) {
-	l, dialer, node := dial(t, nil)
+	l, dialer, node := dialed(t, nil)
 	l.Cut(2, 1, true)
 	_, err := dialer.Write([]byte{7})
 	require.NoError(t, err)
@@ -86,7 +87,7 @@ func TestCutHoldsOneDirectionUp(t *testing.T) {
 // fast as before.
 func TestSlowDirectionTakesLonger(t *testing.T) {
 	const slow = 200 * time.Millisecond
-	l, dialer, node := dial(t, nil)
+	l, dialer, node := dialed(t, nil)
 	l.Slow(2, 1, slow)
 	require.GreaterOrEqual(t, pass(t, dialer, node), slow)
 	least := time.Hour // of several: the machine may be busy
@@ -103,13 +104,13 @@ func TestSlowDirectionTakesLonger(t *testing.T) {
 
 // A connection ends at both ends, and strangers are sent away.
 func TestEndsAreTold(t *testing.T) {
-	l, dialer, node := dial(t, nil)
+	_, dialer, node := dialed(t, nil)
 	require.NoError(t, node.Close())
 	require.NoError(t, dialer.SetReadDeadline(time.Now().Add(time.Minute)))
 	_, err := dialer.Read(make([]byte, 1))
 	require.ErrorIs(t, err, io.EOF)
 
-	stranger, err := net.Dial("tcp", l.Address(1))
+	stranger, err := net.Dial("tcp", dialer.RemoteAddr().String())
 	require.NoError(t, err)
 	_, err = stranger.Write(make([]byte, 100))
 	require.NoError(t, err)

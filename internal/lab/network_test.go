@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package netlab
+package lab
 
 import (
 	"errors"
@@ -23,9 +23,11 @@ import (
 // TestMain lets the test binary be a program on a host: it echoes what comes to
 // the address that is its argument, or asks the program there.
 func TestMain(m *testing.M) {
-	switch os.Getenv("NETLAB_TEST_PROGRAM") {
+	switch os.Getenv("LAB_TEST_PROGRAM") {
 	case "":
 		os.Exit(m.Run())
+	case "node":
+		node(os.Args[1])
 	case "echo":
 		echo(os.Args[1])
 	case "ask":
@@ -56,7 +58,7 @@ func program(t *testing.T, h Host, what string, args ...string) []string {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	return h.Command(append([]string{"env", "NETLAB_TEST_PROGRAM=" + what, self}, args...)...)
+	return h.Command(append([]string{"env", "LAB_TEST_PROGRAM=" + what, self}, args...)...)
 }
 
 func startEcho(t *testing.T, h Host, address string) {
@@ -70,8 +72,8 @@ func startEcho(t *testing.T, h Host, address string) {
 }
 
 const (
-	rate  = 20_000_000 // bits a second
-	bytes = 250_000    // of an answer
+	testRate  = 20_000_000 // bits a second
+	testBytes = 250_000    // of an answer
 )
 
 // ask sends bytes to a program that echoes, and returns how long it takes until
@@ -83,16 +85,16 @@ func ask(address string) (time.Duration, error) {
 	}
 	defer func() { _ = c.Close() }()
 	begin := time.Now()
-	go func() { _, _ = c.Write(make([]byte, bytes)) }() // what is missing is seen below
-	_, err = io.ReadFull(c, make([]byte, bytes))
+	go func() { _, _ = c.Write(make([]byte, testBytes)) }() // what is missing is seen below
+	_, err = io.ReadFull(c, make([]byte, testBytes))
 	return time.Since(begin), err
 }
 
-// least is the time in which the bytes pass a link, less what may leave at once.
-const least = time.Second * (bytes - 2*frame - chunk) * 8 / rate
+// least is the time in which the testBytes pass a link, less what may leave at once.
+const leastTime = time.Second * (testBytes - 2*frame - chunkBytes) * 8 / testRate
 
 func TestRelayHoldsItsRate(t *testing.T) {
-	n, err := New(Config{Hosts: 2, Rate: rate, Kind: Relay})
+	n, err := NewNetwork(NetworkConfig{Hosts: 2, Rate: testRate, Kind: Relay})
 	require.NoError(t, err)
 	require.Equal(t, Relay, n.Kind)
 	startEcho(t, n.Hosts[1], n.Hosts[1].Listen)
@@ -101,10 +103,10 @@ func TestRelayHoldsItsRate(t *testing.T) {
 		took, err = ask(n.Hosts[1].Address)
 		return err == nil // the relay accepts before there is a host
 	}, time.Minute, time.Millisecond)
-	require.GreaterOrEqual(t, took, least)
+	require.GreaterOrEqual(t, took, leastTime)
 	sent, err := n.Hosts[1].Sent()
 	require.NoError(t, err)
-	require.EqualValues(t, bytes, sent)
+	require.EqualValues(t, testBytes, sent)
 	require.NoError(t, n.Close())
 	_, err = net.Dial("tcp", n.Hosts[1].Address)
 	require.Error(t, err)
@@ -122,7 +124,7 @@ func TestConnectionsShareACard(t *testing.T) {
 
 func TestNamespacesHoldTheirRate(t *testing.T) {
 	probe(t)
-	n, err := New(Config{Hosts: 2, Rate: rate})
+	n, err := NewNetwork(NetworkConfig{Hosts: 2, Rate: testRate})
 	require.NoError(t, err)
 	require.NoError(t, n.Why)
 	require.Equal(t, Namespaces, n.Kind)
@@ -131,7 +133,7 @@ func TestNamespacesHoldTheirRate(t *testing.T) {
 	startEcho(t, n.Hosts[0], n.Hosts[0].Client)
 	require.Eventually(t, func() bool {
 		took, err := ask(n.Hosts[0].Client)
-		return err == nil && took < least
+		return err == nil && took < leastTime
 	}, time.Minute, time.Millisecond, "this process reaches a host beside its card")
 
 	startEcho(t, n.Hosts[1], n.Hosts[1].Listen)
@@ -143,10 +145,10 @@ func TestNamespacesHoldTheirRate(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 	took, err := time.ParseDuration(strings.TrimSpace(string(out)))
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, took, least)
+	require.GreaterOrEqual(t, took, leastTime)
 	sent, err := n.Hosts[1].Sent()
 	require.NoError(t, err)
-	require.Greater(t, sent, uint64(bytes))
+	require.Greater(t, sent, uint64(testBytes))
 }
 
 // probe skips a test where the machine has no namespaces or no shaping.
@@ -157,18 +159,20 @@ func probe(t *testing.T) {
 		t.Skip(err)
 	}
 	defer func() { require.NoError(t, run("ip netns del "+name)) }()
-	if err := errors.Join(run("ip -n "+name+" link add peers type bridge"), run("ip -n "+name+" link add a type veth peer name b"), run("tc -n "+name+" qdisc add dev peers root "+bucket(rate))); err != nil {
+	if err := errors.Join(run("ip -n "+name+" link add peers type bridge"), run("ip -n "+name+" link add a type veth peer name b"), run("tc -n "+name+" qdisc add dev peers root "+bucket(testRate))); err != nil {
 		t.Skip(err)
 	}
 }
 
 func TestMistakesAreNamed(t *testing.T) {
-	for says, c := range map[string]Config{
-		"Hosts is 0, want 1 to 100": {},
-		"Rate is 5 bits a second":   {Hosts: 1, Rate: 5},
-		`Kind is "wire", want`:      {Hosts: 1, Kind: "wire"},
+	for says, c := range map[string]NetworkConfig{
+		"Hosts is 0, want 1 to 100":              {},
+		"Rate is 5 bits a second":                {Hosts: 1, Rate: 5},
+		`Kind is "wire", want`:                   {Hosts: 1, Kind: "wire"},
+		`Kind is "direct", want relay for Delay`: {Hosts: 1, Kind: Direct, Delay: func(int, int) time.Duration { return 0 }},
+		`want 0 with Kind direct`:                {Hosts: 1, Kind: Direct, Rate: 1e6},
 	} {
-		_, err := New(c)
+		_, err := NewNetwork(c)
 		require.ErrorContains(t, err, says)
 	}
 }

@@ -3,7 +3,7 @@
 
 //go:build unix
 
-package cluster
+package process
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// writtenBytes returns what a process that is gone had written to disk.
-func writtenBytes(s *os.ProcessState) (uint64, error) {
+// Written returns what a process that is gone had written to disk.
+func Written(s *os.ProcessState) (uint64, error) {
 	usage, ok := s.SysUsage().(*syscall.Rusage)
 	if !ok {
 		return 0, errors.New("this system does not say what a process has written")
