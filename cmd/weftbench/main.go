@@ -15,10 +15,10 @@
 //
 // And it measures cores alone, over a simulated network in virtual time:
 //
-//	weftbench bytes        bytes sent for a byte of payload, members failed or not
-//	weftbench gossip       when followers have what they know to be committed
-//	weftbench failover     how long nothing commits after the leader is lost
-//	weftbench away         what the loss and the return of a follower cost
+//	weftbench virtual bytes  bytes sent for a byte of payload, members failed or not
+//	weftbench virtual gossip  when followers have what they know to be committed
+//	weftbench virtual failover  how long nothing commits after the leader is lost
+//	weftbench virtual away  what the loss and the return of a follower cost
 //	weftbench adaptive     the adaptive policy beside fixed levels
 //	weftbench reads        ways to serve linearizable reads, side by side
 //	weftbench scale-reads  reads a second by the number of replicas
@@ -61,7 +61,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage.Explain(err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	addGroup(root, "real", "Real processes:", newHost(), newCoding(), newOutage(), newKills(), newRedis(), newTorture(), newLoop(), newReadNode())
-	addGroup(root, "virtual", "Cores alone, in virtual time:", newBytes(), newGossip(), newFailover(), newAway(), newAdaptive(), newReads(), newScaleReads(), newResponders())
+	addGroup(root, "virtual", "Cores alone, in virtual time:", newVirtual(), newAdaptive(), newReads(), newScaleReads(), newResponders())
 	return root
 }
 

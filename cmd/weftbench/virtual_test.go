@@ -25,7 +25,7 @@ func TestVirtualTime(t *testing.T) {
 	}
 	doc := filepath.Join(t.TempDir(), "doc.md")
 	for verb, args := range verbs {
-		args = append([]string{verb}, args...)
+		args = append([]string{"virtual", verb}, args...)
 		text, _, err := weftbench(t, args...)
 		require.NoError(t, err)
 		require.Contains(t, text, "full")
@@ -41,21 +41,21 @@ func TestVirtualTime(t *testing.T) {
 		require.Empty(t, out)
 		written, err := os.ReadFile(doc)
 		require.NoError(t, err)
-		require.Contains(t, string(written), "<!-- begin: weftbench "+verb+" -->")
+		require.Contains(t, string(written), "<!-- begin: weftbench virtual "+verb+" -->")
 	}
 	for _, bad := range []struct {
 		args []string
 		want string
 	}{
-		{[]string{"bytes", "--voters", "1"}, "--voters: 1, want 3 to 15"},
-		{[]string{"gossip", "--loads", "-1"}, "--loads: -1, want 0 to 4"},
-		{[]string{"failover", "--seeds", "0", "--size", "7"}, "--seeds: 0, want 1 to 1048576"},
-		{[]string{"failover", "--load", "NaN"}, "--load: NaN, want 0.01 to 4"},
-		{[]string{"failover", "--load", "1e9"}, "--load: 1e+09, want 0.01 to 4"},
-		{[]string{"gossip", "--size", "99999999999"}, "--size: 99999999999, want 9 to 67108864"},
-		{[]string{"away", "--delay", "soon"}, `--delay: "soon", want a duration`},
-		{[]string{"bytes", "--max", "0"}, "--max: 0, want 1 or more"},
-		{[]string{"bytes", "--out", "/nonexistent/x"}, "--out: stat /nonexistent"},
+		{[]string{"virtual", "bytes", "--voters", "1"}, "--voters: 1, want 3 to 15"},
+		{[]string{"virtual", "gossip", "--loads", "-1"}, "--loads: -1, want 0 to 4"},
+		{[]string{"virtual", "failover", "--seeds", "0", "--size", "7"}, "--seeds: 0, want 1 to 1048576"},
+		{[]string{"virtual", "failover", "--load", "NaN"}, "--load: NaN, want 0.01 to 4"},
+		{[]string{"virtual", "failover", "--load", "1e9"}, "--load: 1e+09, want 0.01 to 4"},
+		{[]string{"virtual", "gossip", "--size", "99999999999"}, "--size: 99999999999, want 9 to 67108864"},
+		{[]string{"virtual", "away", "--delay", "soon"}, `--delay: "soon", want a duration`},
+		{[]string{"virtual", "bytes", "--max", "0"}, "--max: 0, want 1 or more"},
+		{[]string{"virtual", "bytes", "--out", "/nonexistent/x"}, "--out: stat /nonexistent"},
 	} {
 		_, _, err := weftbench(t, bad.args...)
 		require.ErrorContains(t, err, bad.want)
@@ -64,7 +64,7 @@ func TestVirtualTime(t *testing.T) {
 
 // The comparisons of leases off and on, and of failures of responders, print every row.
 func TestLeasesThatFail(t *testing.T) {
-	text, progress, err := weftbench(t, "failover", "--leases", "--voters", "3", "--seeds", "2", "--size", "4096")
+	text, progress, err := weftbench(t, "virtual", "failover", "--leases", "--voters", "3", "--seeds", "2", "--size", "4096")
 	require.NoError(t, err, progress)
 	for _, side := range []string{"leases off", "leases", "leases, notes"} {
 		require.Contains(t, text, side)

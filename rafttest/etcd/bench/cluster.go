@@ -12,9 +12,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"github.com/weftraft/weft/rafttest/etcd/disk"
 	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/process"
+	"github.com/weftraft/weft/rafttest/etcd/disk"
 )
 
 // member is an etcd process with its own client.

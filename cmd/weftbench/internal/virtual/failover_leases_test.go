@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package failoverbench
+package virtual
 
 import (
 	"testing"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
 	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/raft"
 )
@@ -18,13 +17,12 @@ import (
 // off and on. Messages of leases share cards with others, so a gap may differ by a round
 // trip, and by a tick where votes then arrive in another order.
 func TestFailoverIsNoSlowerWithLeases(t *testing.T) {
-	cfg := Config{
-		Voters: []int{3, 5, 7}, Size: 4 << 10, Load: 0.01, Delay: time.Millisecond, Seeds: 100, First: 1,
-		Leases: true, Sides: virtual.LeaseSides(), Progress: t.Output(),
+	cfg := Failover{
+		Seeds: 100, Leases: true, Group: Group{Voters: []int{3, 5, 7}, Size: 4 << 10, Load: 0.01, Delay: time.Millisecond, Seed: 1, Sides: LeaseSides(), Progress: t.Output()},
 	}
-	rows, err := Run(t.Context(), cfg)
+	rows, err := cfg.rows(t.Context())
 	require.NoError(t, err)
-	var off Row
+	var off lossRow
 	for _, r := range rows {
 		require.Len(t, r.Gaps, cfg.Seeds)
 		if r.Side == cfg.Sides[0].Name {
@@ -39,7 +37,7 @@ func TestFailoverIsNoSlowerWithLeases(t *testing.T) {
 			}
 		}
 		require.Greater(t, alike, cfg.Seeds/2, "N=%d, %s: seeds at which all survivors heard the same last words", r.Voters, r.Side)
-		for q, bound := range map[float64]time.Duration{0.5: r.RTT, 0.99: r.RTT + virtual.Tick} {
+		for q, bound := range map[float64]time.Duration{0.5: r.RTT, 0.99: r.RTT + Tick} {
 			on, without := lab.Quantile(r.each(anew), q), lab.Quantile(off.each(anew), q)
 			t.Logf("N=%d, %s: %v of gaps are at most %v; with leases off %v", r.Voters, r.Side, q, on, without)
 			require.LessOrEqual(t, on, without+bound, "N=%d, %s", r.Voters, r.Side)
@@ -56,7 +54,7 @@ func TestFailoverIsNoSlowerWithLeases(t *testing.T) {
 
 // A grant that binds voters for longer than they would wait delays elections, and shows.
 func TestPromisesBeyondTheElectionTimeoutAreSeen(t *testing.T) {
-	sides := virtual.LeaseSides()[:2]
+	sides := LeaseSides()[:2]
 	on := sides[1].Configure
 	sides[1].Configure = func(c *raft.Config) {
 		on(c)
@@ -64,13 +62,12 @@ func TestPromisesBeyondTheElectionTimeoutAreSeen(t *testing.T) {
 		c.Leases.Lease *= 4
 		c.Leases.Fail *= 4
 	}
-	cfg := Config{
-		Voters: []int{3}, Size: 4 << 10, Load: 0.01, Delay: time.Millisecond, Seeds: 20, First: 1,
-		Leases: true, Sides: sides, Progress: t.Output(),
+	cfg := Failover{
+		Seeds: 20, Leases: true, Group: Group{Voters: []int{3}, Size: 4 << 10, Load: 0.01, Delay: time.Millisecond, Seed: 1, Sides: sides, Progress: t.Output()},
 	}
-	rows, err := Run(t.Context(), cfg)
+	rows, err := cfg.rows(t.Context())
 	require.NoError(t, err)
-	require.Greater(t, lab.Quantile(rows[1].more(rows[0], anew), 0.5), 10*virtual.Tick)
+	require.Greater(t, lab.Quantile(rows[1].more(rows[0], anew), 0.5), 10*Tick)
 	require.Greater(t, rows[1].heldBack(rows[0]), cfg.Seeds/2)
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytesbench
+package virtual
 
 import (
 	"google.golang.org/protobuf/proto"
@@ -26,7 +26,7 @@ func gossips(p papers.SetPolicy) bool {
 // model works out what a policy sends in the row of a measured cell with full
 // copies: the same control messages, and appends of the same form with what the
 // policy assigns. Followers that failed get nothing.
-func model(p papers.SetPolicy, measured Cell) Cell {
+func model(p papers.SetPolicy, measured cell) cell {
 	n, size := measured.Voters, measured.Size
 	r := &ecraft.Round{Size: size, Voters: n, Layout: ecraft.NewLayout(n, n-1)}
 	h := &ecraft.Header{Kind: ecraft.Coded, PayloadLen: size, PayloadCRC: 1 << 30, Encoder: 1}
@@ -38,10 +38,10 @@ func model(p papers.SetPolicy, measured Cell) Cell {
 	}
 	sets := make([]ecraft.Set, n-1)
 	plan := p.AssignSets(r, sets)
-	cell := Cell{Voters: n, Failed: measured.Failed, Size: size, Side: p.Name(), Model: true, Least: measured.Least}
+	out := cell{Voters: n, Failed: measured.Failed, Size: size, Side: p.Name(), Model: true, Least: measured.Least}
 	if !plan.Commits(sets, answered) {
-		cell.Stuck = true
-		return cell
+		out.Stuck = true
+		return out
 	}
 	h.Layout = ecraft.Layout{D: plan.D, Slots: n - 1}
 	for _, s := range sets {
@@ -65,10 +65,10 @@ func model(p papers.SetPolicy, measured Cell) Cell {
 	}
 	payload := float64(size)
 	control := measured.Kinds["control"]
-	cell.Leader = measured.control + float64(appends)/payload
-	cell.Network = control + float64(appends+gossip)/payload
-	cell.Kinds = map[string]float64{"control": control, "append": float64(appends) / payload, "gossip": float64(gossip) / payload}
-	return cell
+	out.Leader = measured.control + float64(appends)/payload
+	out.Network = control + float64(appends+gossip)/payload
+	out.Kinds = map[string]float64{"control": control, "append": float64(appends) / payload, "gossip": float64(gossip) / payload}
+	return out
 }
 
 // messageSize returns the bytes of a message with one entry whose Data has so

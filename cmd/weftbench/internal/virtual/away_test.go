@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package awaybench
+package virtual
 
 import (
 	"io"
@@ -9,18 +9,17 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
 )
 
 // TestAway: with coded entries the loss of a follower is one short stall, and
 // its return slows nobody down: the others bring it up to date, as fast as a
 // link can.
 func TestAway(t *testing.T) {
-	rows, err := Run(t.Context(), Config{
-		Voters: []int{3, 5}, Size: 64 << 10, Load: 0.5, Away: time.Second, Delay: 500 * time.Microsecond,
-		Sides: []virtual.Side{virtual.FullCopies(), virtual.Ours()}, Seed: 1, Progress: io.Discard,
-	})
+	cfg := Away{Away: time.Second, Group: Group{
+		Voters: []int{3, 5}, Size: 64 << 10, Load: 0.5, Delay: 500 * time.Microsecond,
+		Sides: []Side{FullCopies(), Ours()}, Seed: 1, Progress: io.Discard,
+	}}
+	rows, err := cfg.rows(t.Context())
 	require.NoError(t, err)
 	require.Len(t, rows, 4)
 	for i := 0; i < len(rows); i += 2 {
@@ -31,7 +30,7 @@ func TestAway(t *testing.T) {
 		require.Less(t, ours.Back.Max, full.Back.Max/4, "N=%d", ours.Voters)
 		require.Less(t, ours.Back.P99, ours.Before.P99*11/10, "N=%d", ours.Voters)
 		require.Less(t, ours.Sent, full.Sent/2, "N=%d", ours.Voters)
-		require.Greater(t, ours.Link, []float64{0.9, 0.75}[i/2]*virtual.Egress, "N=%d", ours.Voters)
+		require.Greater(t, ours.Link, []float64{0.9, 0.75}[i/2]*Egress, "N=%d", ours.Voters)
 		require.Less(t, ours.Caught, full.Caught*4/5, "N=%d", ours.Voters)
 	}
 }
@@ -44,10 +43,11 @@ func TestAwaySmall(t *testing.T) {
 		2 << 10: {1.7, 1.8, 1.5}, // plain: some of it is always just leaving, and what is new leaves first
 		8 << 10: {1.1, 1.7, 0.8},
 	} {
-		rows, err := Run(t.Context(), Config{
-			Voters: []int{3}, Size: size, Load: 0.5, Away: time.Second, Delay: 500 * time.Microsecond,
-			Sides: []virtual.Side{virtual.FullCopies(), virtual.Ours()}, Seed: 1, Progress: io.Discard,
-		})
+		cfg := Away{Away: time.Second, Group: Group{
+			Voters: []int{3}, Size: size, Load: 0.5, Delay: 500 * time.Microsecond,
+			Sides: []Side{FullCopies(), Ours()}, Seed: 1, Progress: io.Discard,
+		}}
+		rows, err := cfg.rows(t.Context())
 		require.NoError(t, err)
 		full, ours := rows[0], rows[1]
 		require.Greater(t, ours.Missed, 10<<20)

@@ -1,46 +1,37 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bytesbench counts what a leader sends, and what all nodes send, for a
-// byte of committed payload: for each way of replication, number of members and
-// number of failures.
-//
-// Ways that the core knows run in it, over a simulated network; the others are
-// worked out from what their assignment puts into each message.
-package bytesbench
+package virtual
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
 	"github.com/weftraft/weft/ecraft/papers"
 	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/rafttest/vnet"
 )
 
-// Config says what to measure.
-type Config struct {
-	// Voters are the sizes of the groups, Sizes those of the payloads in bytes.
-	Voters, Sizes []int
+// Bytes counts what a leader sends, and what all nodes send, for a byte of committed payload: for
+// each way of replication, number of members and number of failures.
+//
+// Ways that the core knows run in it, over a simulated network; the others are worked out from what
+// their assignment puts into each message.
+type Bytes struct {
+	Group
+	// Sizes are those of the payloads in bytes, in place of Size.
+	Sizes []int
 	// Bytes is how much payload a cell commits, between MinCalls and MaxCalls
 	// proposals.
 	Bytes, MinCalls, MaxCalls int
-	// Sides run in the core. The first sends full copies.
-	Sides []virtual.Side
-	// Models are worked out beside them.
+	// Models are worked out beside the sides, of which the first sends full copies.
 	Models []papers.SetPolicy
-	// Seed feeds the runs.
-	Seed uint64
-	// Progress hears of each row.
-	Progress io.Writer
 }
 
-// Cell is what one way of replication sends.
-type Cell struct {
+// cell is what one way of replication sends.
+type cell struct {
 	Voters int    `json:"voters"`
 	Failed int    `json:"failed"`
 	Size   int    `json:"size"`
@@ -63,29 +54,35 @@ type Cell struct {
 	control float64
 }
 
-// Least returns the least bytes that a leader can send for a byte of payload:
+// least returns the least bytes that a leader can send for a byte of payload:
 // all that are healthy acknowledge, and f of them may then fail. Where the number
 // of voters is even, any half must do, so that the group can change by one.
-func Least(voters, failed int) float64 {
+func least(voters, failed int) float64 {
 	healthy := voters - failed
 	return float64(healthy-1) / float64(healthy-voters/2)
 }
 
 // Run measures all cells.
-func Run(ctx context.Context, cfg Config) ([]Cell, error) {
+func (cfg *Bytes) Run(ctx context.Context) (*lab.Section, error) {
+	cells, err := cfg.cells(ctx)
+	return reportBytes(cells), err
+}
+
+func (cfg *Bytes) cells(ctx context.Context) (cells []cell, err error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	var cells []Cell
 	for _, n := range cfg.Voters {
 		for failed := 0; failed <= (n-1)/2; failed++ {
 			for _, size := range cfg.Sizes {
-				row, err := cfg.row(ctx, n, failed, size)
+				err := cfg.step(ctx, fmt.Sprintf("N=%d, %d failed, %s", n, failed, lab.Bytes(size)), func() error {
+					row, err := cfg.row(ctx, n, failed, size)
+					cells = append(cells, row...)
+					return err
+				})
 				if err != nil {
 					return nil, err
 				}
-				cells = append(cells, row...)
-				fmt.Fprintf(cfg.Progress, "N=%d, %d failed, %s\n", n, failed, lab.Bytes(size))
 			}
 		}
 	}
@@ -93,25 +90,24 @@ func Run(ctx context.Context, cfg Config) ([]Cell, error) {
 }
 
 // row measures all sides, then works out the models.
-func (cfg *Config) row(ctx context.Context, voters, failed, size int) (cells []Cell, err error) {
+func (cfg *Bytes) row(ctx context.Context, voters, failed, size int) (cells []cell, err error) {
 	for _, side := range cfg.Sides {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		cell, err := cfg.measure(side, voters, failed, size)
 		if err != nil {
-			return nil, fmt.Errorf("%d voters, %d failed, %s, %s: %w", voters, failed, lab.Bytes(size), side.Name, err)
+			return nil, fmt.Errorf("%s: %w", side.Name, err)
 		}
 		cells = append(cells, cell)
 	}
-	full := cells[0]
 	for _, m := range cfg.Models {
-		cells = append(cells, model(m, full))
+		cells = append(cells, model(m, cells[0]))
 	}
 	return cells, nil
 }
 
-func (cfg *Config) validate() error {
+func (cfg *Bytes) validate() error {
 	var errs []error
 	for _, n := range cfg.Voters {
 		if n < 3 || n > 15 {
@@ -134,45 +130,42 @@ func (cfg *Config) validate() error {
 
 // The times, in virtual time, of a cell.
 const (
-	tick    = 100 * time.Millisecond
-	settle  = 50 * tick              // until failures are known
-	warm    = 100 * time.Millisecond // under load
-	patient = time.Hour
+	bytesTick    = 100 * time.Millisecond
+	bytesSettle  = 50 * bytesTick         // until failures are known
+	bytesWarm    = 100 * time.Millisecond // under load
+	bytesPatient = time.Hour
 )
 
 // measure runs one way of replication in a steady state under load. Clients are
 // closed loops, so as many proposals are under way at the end as at the begin.
-func (cfg *Config) measure(side virtual.Side, voters, failed, size int) (Cell, error) {
-	cell := Cell{Voters: voters, Failed: failed, Size: size, Side: side.Name, Least: Least(voters, failed)}
-	o := virtual.LAN(voters, cfg.Seed)
+func (cfg *Bytes) measure(side Side, voters, failed, size int) (_ cell, err error) {
+	cell := cell{Voters: voters, Failed: failed, Size: size, Side: side.Name, Least: least(voters, failed)}
+	o := LAN(voters, cfg.Seed)
 	// Queues are longer than the ticks of the other commands.
-	o.Tick = tick
+	o.Tick = bytesTick
 	side.Use(&o)
-	c, err := vnet.New(o)
+	c, err := elected(o)
 	if err != nil {
-		return cell, err
-	}
-	if err := c.Elect(1); err != nil {
 		return cell, err
 	}
 	for i := range failed {
 		c.Kill(uint64(voters - i))
 	}
-	if err := c.Run(c.Now() + settle); err != nil {
+	if err := c.Run(c.Now() + bytesSettle); err != nil {
 		return cell, err
 	}
 	load, err := c.StartLoad(vnet.LoadOptions{Clients: min(max((4<<20)/size, 8), 64), Sizes: []int{size}, Seed: cfg.Seed})
 	if err != nil {
 		return cell, err
 	}
-	if err := c.Run(c.Now() + warm); err != nil {
+	if err := c.Run(c.Now() + bytesWarm); err != nil {
 		return cell, err
 	}
 	calls := min(max(cfg.Bytes/size, cfg.MinCalls), cfg.MaxCalls)
 	upTo := func(n int) error {
-		done, err := c.RunUntil(c.Now()+patient, func() bool { return len(load.Calls()) >= n })
+		done, err := c.RunUntil(c.Now()+bytesPatient, func() bool { return len(load.Calls()) >= n })
 		if err == nil && !done {
-			err = fmt.Errorf("%d proposals were done within %v, want %d", len(load.Calls()), patient, n)
+			err = fmt.Errorf("%d proposals were done within %v, want %d", len(load.Calls()), bytesPatient, n)
 		}
 		return err
 	}

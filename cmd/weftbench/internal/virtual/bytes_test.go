@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytesbench
+package virtual
 
 import (
 	"fmt"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
 	"github.com/weftraft/weft/internal/lab"
 )
 
@@ -22,7 +21,7 @@ func TestLeast(t *testing.T) {
 	}{
 		{3, 0, 1}, {3, 1, 1}, {5, 0, 4. / 3}, {5, 1, 1.5}, {5, 2, 2}, {9, 0, 1.6}, {9, 4, 4}, {4, 0, 1.5}, {8, 3, 4},
 	} {
-		require.InDelta(t, c.want, Least(c.voters, c.failed), 1e-9, "%+v", c)
+		require.InDelta(t, c.want, least(c.voters, c.failed), 1e-9, "%+v", c)
 	}
 }
 
@@ -31,34 +30,34 @@ func TestLeast(t *testing.T) {
 // has the same guarantee, and all together send each payload to each that is
 // healthy, and once.
 func TestBounds(t *testing.T) {
-	sides := virtual.Sides()
-	cfg := Config{
-		Voters: []int{3, 5}, Sizes: []int{4 << 10, 64 << 10}, Bytes: 4 << 20, MinCalls: 60, MaxCalls: 200,
-		Sides: sides, Models: Papers(), Seed: 1, Progress: io.Discard,
+	sides := Sides()
+	cfg := Bytes{
+		Sizes: []int{4 << 10, 64 << 10}, Bytes: 4 << 20, MinCalls: 60, MaxCalls: 200, Models: Papers(),
+		Group: Group{Voters: []int{3, 5}, Sides: sides, Seed: 1, Progress: io.Discard},
 	}
-	cells, err := Run(t.Context(), cfg)
+	cells, err := cfg.cells(t.Context())
 	require.NoError(t, err)
 	cfg.Voters, cfg.Sizes = []int{9}, []int{64 << 10}
-	more, err := Run(t.Context(), cfg)
+	more, err := cfg.cells(t.Context())
 	require.NoError(t, err)
 	cells = append(cells, more...)
 	each := len(sides) + len(Papers())
 	require.Len(t, cells, ((2+3)*2+5)*each)
 	for row := range slices.Chunk(cells, each) {
-		least := row[0].Leader
+		sent := row[0].Leader
 		for _, c := range row[1:len(sides)] {
-			least = min(least, c.Leader)
+			sent = min(sent, c.Leader)
 		}
 		for _, c := range row {
 			name := fmt.Sprintf("%s, N=%d, %d failed, %s", c.Side, c.Voters, c.Failed, lab.Bytes(c.Size))
 			healthy := float64(c.Voters - c.Failed)
 			switch c.Side {
-			case virtual.Full:
+			case Full:
 				require.InEpsilon(t, healthy-1, c.Leader, 0.02, name)
 				require.InEpsilon(t, healthy-1, c.Network, 0.02, name)
 			case "ours":
 				// Envelopes that let the dead catch up are some bytes.
-				require.LessOrEqual(t, c.Leader, least*1.002, name)
+				require.LessOrEqual(t, c.Leader, sent*1.002, name)
 				if c.Size >= 64<<10 {
 					require.InEpsilon(t, c.Least, c.Leader, 0.02, name)
 					require.InEpsilon(t, healthy-1, c.Network, 0.05, name)
@@ -75,8 +74,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-func TestConfigIsChecked(t *testing.T) {
-	_, err := Run(t.Context(), Config{Voters: []int{2, 5}, Sizes: []int{7}})
+func TestBytesAreChecked(t *testing.T) {
+	_, err := (&Bytes{Group: Group{Voters: []int{2, 5}}, Sizes: []int{7}}).cells(t.Context())
 	require.ErrorContains(t, err, "voters: 2, want 3 to 15")
 	require.ErrorContains(t, err, "sizes: 7 bytes, want 8")
 }

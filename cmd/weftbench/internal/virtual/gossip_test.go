@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package gossipbench
+package virtual
 
 import (
 	"io"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
 	"github.com/weftraft/weft/internal/lab"
 )
 
@@ -21,11 +20,11 @@ import (
 func TestPromptWhenIdle(t *testing.T) {
 	for _, voters := range []int{3, 5, 7} {
 		for size, delay := range map[int]time.Duration{4 << 10: time.Millisecond, 64 << 10: time.Millisecond, 1 << 20: 10 * time.Millisecond} {
-			cfg := Config{
-				Voters: voters, Size: size, Loads: []float64{0}, Time: time.Second, Delay: delay,
-				Sides: virtual.GossipSides(), Seed: 1, Progress: io.Discard,
+			cfg := Gossip{
+				Loads: []float64{0}, Time: time.Second,
+				Group: Group{Voters: []int{voters}, Size: size, Delay: delay, Sides: GossipSides(), Seed: 1, Progress: io.Discard},
 			}
-			rows, err := Run(t.Context(), cfg)
+			rows, err := cfg.rows(t.Context())
 			require.NoError(t, err)
 			require.Len(t, rows, len(cfg.Sides))
 			for i, row := range rows {
@@ -34,7 +33,7 @@ func TestPromptWhenIdle(t *testing.T) {
 				name := []any{"%s, N=%d, %s", row.Side, voters, lab.Bytes(size)}
 				switch side := cfg.Sides[i]; {
 				case !side.Coded: // the last to get its copy may have to sync it
-					require.LessOrEqual(t, lab.Quantile(row.Wait, 1), virtual.Sync, name...)
+					require.LessOrEqual(t, lab.Quantile(row.Wait, 1), Sync, name...)
 				case !side.Deferred:
 					require.InDelta(t, 1, row.Prompt, 1e-9, name...)
 				}

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytesbench
+package virtual
 
 import (
 	"fmt"
@@ -12,11 +12,11 @@ import (
 	"github.com/weftraft/weft/internal/lab"
 )
 
-// Report puts the cells into tables: rows are groups, failures and sizes,
+// reportBytes puts the cells into tables: rows are groups, failures and sizes,
 // columns are ways of replication.
-func Report(cells []Cell) *lab.Section {
+func reportBytes(cells []cell) *lab.Section {
 	s := &lab.Section{
-		Virtual: true, Verb: "bytes",
+		Virtual: true, Verb: "virtual bytes",
 		Title: "Bytes for a byte of payload",
 		Intro: "Under each way: what the leader sends, and what all nodes send together (net), for a byte of committed payload,\n" +
 			"control messages and headers included. Least is (healthy-1)/(healthy-f), below which an entry that all healthy\n" +
@@ -60,7 +60,7 @@ func Report(cells []Cell) *lab.Section {
 	return s
 }
 
-func (c Cell) figures() []string {
+func (c cell) figures() []string {
 	switch {
 	case c.Stuck:
 		return []string{"-"}
@@ -70,6 +70,6 @@ func (c Cell) figures() []string {
 	return []string{fmt.Sprintf("%.3f", c.Leader), fmt.Sprintf("%.3f", c.Network)}
 }
 
-func sameRow(a, b Cell) bool {
+func sameRow(a, b cell) bool {
 	return a.Voters == b.Voters && a.Failed == b.Failed && a.Size == b.Size
 }

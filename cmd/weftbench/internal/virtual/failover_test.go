@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package failoverbench
+package virtual
 
 import (
 	"io"
@@ -10,20 +10,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
 	"github.com/weftraft/weft/internal/lab"
 )
 
 // TestFailover: at the median a new leader commits within a round trip of when
 // one with full copies does.
 func TestFailover(t *testing.T) {
-	cfg := Config{
-		Voters: []int{3, 5}, Size: 64 << 10, Load: 0.5, Delay: time.Millisecond, Seeds: 25, First: 1,
-		Sides: virtual.Sides(), Progress: io.Discard,
+	cfg := Failover{
+		Seeds: 25, Group: Group{Voters: []int{3, 5}, Size: 64 << 10, Load: 0.5, Delay: time.Millisecond, Seed: 1, Sides: Sides(), Progress: io.Discard},
 	}
-	rows, err := Run(t.Context(), cfg)
+	rows, err := cfg.rows(t.Context())
 	require.NoError(t, err)
-	base := map[int]Row{}
+	base := map[int]lossRow{}
 	for _, r := range rows {
 		require.Len(t, r.Gaps, cfg.Seeds)
 		if r.Side == cfg.Sides[0].Name {

@@ -1,49 +1,35 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package failoverbench measures how long nothing commits after a group has lost
-// its leader under load, with each way of replication.
+package virtual
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/internal/lab"
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/vnet"
+)
+
+// Failover measures how long nothing commits after a group has lost its leader under load, with each
+// way of replication.
 //
 // The same seeds kill the leader at the same instant on every side. Most of a gap
 // is the election timeout, which is drawn; so the time from the election to the
 // first commit, and to the first commit of something new, is measured on its
 // own. That is where a leader that must first complete what its predecessor left
 // behind would be slower, or one that counts on a member that is gone.
-package failoverbench
-
-import (
-	"context"
-	"fmt"
-	"io"
-	"time"
-
-	pb "go.etcd.io/raft/v3/raftpb"
-
-	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
-	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rafttest/vnet"
-)
-
-// Config says what to measure.
-type Config struct {
-	// Voters are the sizes of the groups.
-	Voters []int
-	// Size is that of a payload in bytes.
-	Size int
-	// Load is the share of what full copies can do that clients ask for.
-	Load float64
-	// Delay is that of a message in one direction.
-	Delay time.Duration
-	// Seeds is how many leaders are killed on each side, the first with the
-	// seed First.
+type Failover struct {
+	Group
+	// Seeds is how many leaders are killed on each side, the first with Seed.
 	Seeds int
-	First uint64
-	// Leases says that sides differ in leases: see [virtual.LeaseSides].
+	// Leases says that sides differ in leases: see [LeaseSides].
 	Leases bool
-	// Sides run in the core. The others are compared with the first.
-	Sides []virtual.Side
-	// Progress hears of each row.
-	Progress io.Writer
 }
 
 // Gap is one loss of a leader.
@@ -62,8 +48,8 @@ type Gap struct {
 	Heard []time.Duration `json:"heard_ns,omitempty"`
 }
 
-// Row is what one side did with one size of group.
-type Row struct {
+// lossRow is what one side did with one size of group.
+type lossRow struct {
 	Voters int           `json:"voters"`
 	Side   string        `json:"side"`
 	RTT    time.Duration `json:"rtt_ns"`
@@ -71,49 +57,47 @@ type Row struct {
 }
 
 // Run kills all the leaders.
-func Run(ctx context.Context, cfg Config) ([]Row, error) {
-	var rows []Row
-	for _, n := range cfg.Voters {
-		for _, side := range cfg.Sides {
-			row := Row{Voters: n, Side: side.Name, RTT: 2 * cfg.Delay}
-			for i := range cfg.Seeds {
-				if err := ctx.Err(); err != nil {
-					return nil, err
-				}
-				kill := cfg.kill
-				if cfg.Leases {
-					kill = cfg.killLeased
-				}
-				gap, err := kill(side, n, cfg.First+uint64(i))
-				if err != nil {
-					return nil, fmt.Errorf("%d voters, %s, seed %d: %w", n, side.Name, cfg.First+uint64(i), err)
-				}
-				row.Gaps = append(row.Gaps, gap)
-			}
-			rows = append(rows, row)
-			fmt.Fprintf(cfg.Progress, "N=%d, %s\n", n, side.Name)
-		}
-	}
-	return rows, nil
+func (cfg *Failover) Run(ctx context.Context) (*lab.Section, error) {
+	rows, err := cfg.rows(ctx)
+	return cfg.report(rows), err
 }
 
-const patient = time.Minute // of virtual time
+func (cfg *Failover) rows(ctx context.Context) (rows []lossRow, err error) {
+	kill := cfg.kill
+	if cfg.Leases {
+		kill = cfg.killLeased
+	}
+	err = cfg.each(ctx, func(voters int, side Side) error {
+		row := lossRow{Voters: voters, Side: side.Name, RTT: 2 * cfg.Delay}
+		for i := range cfg.Seeds {
+			seed := cfg.Seed + uint64(i)
+			gap, err := kill(side, voters, seed)
+			if err = errors.Join(err, ctx.Err()); err != nil {
+				return fmt.Errorf("seed %d: %w", seed, err)
+			}
+			row.Gaps = append(row.Gaps, gap)
+		}
+		rows = append(rows, row)
+		return nil
+	})
+	return rows, err
+}
 
 // kill runs a group under load, kills its leader, and waits for a commit.
-func (cfg *Config) kill(side virtual.Side, voters int, seed uint64) (Gap, error) {
+func (cfg *Failover) kill(side Side, voters int, seed uint64) (Gap, error) {
 	gap := Gap{Seed: seed}
-	o := virtual.Network(voters, seed, cfg.Delay)
-	var w watch
+	o := Network(voters, seed, cfg.Delay)
+	var w lossWatch
 	w.use(side, &o)
 	c, err := vnet.New(o)
 	if err != nil {
 		return gap, err
 	}
-	w.c = c
-	if err := c.Elect(1); err != nil {
+	w.c = c // before events
+	if err := c.Elect(leader); err != nil {
 		return gap, err
 	}
-	load, err := c.StartLoad(vnet.LoadOptions{Rate: cfg.rate(voters), Sizes: []int{cfg.Size}, Seed: seed})
+	load, err := c.StartLoad(vnet.LoadOptions{Rate: cfg.rate(voters, cfg.Load), Sizes: []int{cfg.Size}, Seed: seed})
 	if err != nil {
 		return gap, err
 	}
@@ -128,16 +112,11 @@ func (cfg *Config) kill(side virtual.Side, voters int, seed uint64) (Gap, error)
 	return gap, w.loseLeader(&gap, load)
 }
 
-// rate is how many payloads a second clients write.
-func (cfg *Config) rate(voters int) float64 {
-	return cfg.Load * virtual.Egress / float64((voters-1)*cfg.Size)
-}
-
 // loseLeader kills node 1, the leader, now, and measures the gap.
-func (w *watch) loseLeader(gap *Gap, load *vnet.Load) error {
+func (w *lossWatch) loseLeader(gap *Gap, load *vnet.Load) error {
 	c, at := w.c, w.c.Now()
 	c.Kill(1)
-	*w = watch{c: c}
+	*w = lossWatch{c: c}
 	before := len(load.Calls())
 	var first time.Duration
 	done, err := c.RunUntil(at+patient, func() bool {
@@ -156,8 +135,8 @@ func (w *watch) loseLeader(gap *Gap, load *vnet.Load) error {
 	return nil
 }
 
-// watch sees what a new leader does.
-type watch struct {
+// lossWatch sees what a new leader does.
+type lossWatch struct {
 	c *vnet.Cluster
 	// won is when the votes were in, which with coded entries may be before the
 	// winner leads; term is that of the leader. committed and fresh are when
@@ -168,7 +147,7 @@ type watch struct {
 }
 
 // use has a cluster replicate in the way of a side, and watches it.
-func (w *watch) use(side virtual.Side, o *vnet.Options) {
+func (w *lossWatch) use(side Side, o *vnet.Options) {
 	o.Configure = func(id uint64, c *raft.Config) {
 		side.Configure(c)
 		if c.Coding != nil {
@@ -199,7 +178,7 @@ func (w *watch) use(side virtual.Side, o *vnet.Options) {
 
 // winner hears of an election that is won by a node which does not lead yet.
 type winner struct {
-	w    *watch
+	w    *lossWatch
 	node uint64
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package failoverbench
+package virtual
 
 import (
 	"fmt"
@@ -9,17 +9,16 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
 	"github.com/weftraft/weft/internal/lab"
 )
 
-// Report puts the rows into a table.
-func Report(cfg Config, rows []Row) *lab.Section {
+// report puts the rows into a table.
+func (cfg *Failover) report(rows []lossRow) *lab.Section {
 	if cfg.Leases {
-		return reportLeased(cfg, rows)
+		return cfg.reportLeased(rows)
 	}
 	s := &lab.Section{
-		Virtual: true, Verb: "failover",
+		Virtual: true, Verb: "virtual failover",
 		Title: "How long nothing commits after the leader is lost",
 		Intro: fmt.Sprintf("%d leaders a row, killed under load (values of %s at random times, %.0f%% of what full copies\n"+
 			"can do at 1 Gbit) at the same instants on all sides. In ms of virtual time, median / 90%% / worst: from the kill to the\n"+
@@ -32,7 +31,7 @@ func Report(cfg Config, rows []Row) *lab.Section {
 		Title: fmt.Sprintf("A round trip takes %s ms, a sync 0.1 ms; an election timeout is 100 to 200 ms:", lab.Millis(2*cfg.Delay)),
 		Rows:  [][]string{{"N", "side", "kill to commit", "votes to commit", "more", "votes to new commit", "more"}},
 	}
-	base := map[int]Row{}
+	base := map[int]lossRow{}
 	for _, r := range rows {
 		if r.Side == cfg.Sides[0].Name {
 			base[r.Voters] = r
@@ -48,9 +47,9 @@ func Report(cfg Config, rows []Row) *lab.Section {
 }
 
 // reportLeased puts the rows of leases off and on into a table.
-func reportLeased(cfg Config, rows []Row) *lab.Section {
+func (cfg *Failover) reportLeased(rows []lossRow) *lab.Section {
 	s := &lab.Section{
-		Virtual: true, Verb: "failover --leases",
+		Virtual: true, Verb: "virtual failover --leases",
 		Title: "How long nothing commits after the leader is lost, with leases off and on",
 		Intro: fmt.Sprintf("%d leaders a row, killed under load (values of %s, %.0f%% of what links of 1 Gbit can do). At one seed\n"+
 			"all sides lose the same leader at the same instant, with the same election timeouts. In ms of virtual time.",
@@ -59,7 +58,7 @@ func reportLeased(cfg Config, rows []Row) *lab.Section {
 	}
 	t := lab.Table{
 		Title: fmt.Sprintf("A round trip takes %s ms, an election timeout is 100 to 200 ms, a lease lasts %v. Median / 99%% / worst:",
-			lab.Millis(2*cfg.Delay), virtual.LeaseTime),
+			lab.Millis(2*cfg.Delay), LeaseTime),
 		Rows: [][]string{{"N", "side", "kill to election", "kill to a new write", "99% is within", "last word", "more than off, median", "mean", "of that, election", "slower by a tick", "faster by a tick", "held back"}},
 		Notes: []string{
 			"A new write is the first that the new leader appends and commits. The columns from *more than off* on compare the times to it seed by seed.",
@@ -72,20 +71,20 @@ func reportLeased(cfg Config, rows []Row) *lab.Section {
 				"for no sign of life, but then they would vote against leaders that live; the second, if responders were named later, but then they would answer reads later.",
 		},
 	}
-	var off Row
+	var off lossRow
 	for _, r := range rows {
 		if r.Side == cfg.Sides[0].Name {
 			off = r
 		}
-		row := []string{strconv.Itoa(r.Voters), r.Side, most(r.each(elected)), most(r.each(anew)), within(r.each(anew), 0.99), lab.Millis(r.lastWord())}
-		row = append(row, compare(r.more(off, anew), r.more(off, elected))...)
+		row := []string{strconv.Itoa(r.Voters), r.Side, most(r.each(won)), most(r.each(anew)), within(r.each(anew), 0.99), lab.Millis(r.lastWord())}
+		row = append(row, compare(r.more(off, anew), r.more(off, won))...)
 		t.Rows = append(t.Rows, append(row, strconv.Itoa(r.heldBack(off))))
 	}
 	s.Tables = append(s.Tables, t)
 	return s
 }
 
-func (r Row) each(what func(Gap) time.Duration) (times []time.Duration) {
+func (r lossRow) each(what func(Gap) time.Duration) (times []time.Duration) {
 	for _, g := range r.Gaps {
 		times = append(times, what(g))
 	}
@@ -94,7 +93,7 @@ func (r Row) each(what func(Gap) time.Duration) (times []time.Duration) {
 
 // aTick is the least difference that counts as a tick: cards and disks add to a tick, or
 // take from one, far less than half.
-const aTick = virtual.Tick / 2
+const aTick = Tick / 2
 
 // compare describes differences between two sides, and what part of them is there at the
 // election: positive is slower.
@@ -137,7 +136,7 @@ func within(d []time.Duration, q float64) string {
 	return lab.Spread(lab.Quantile(d, q-off), lab.Quantile(d, q+off))
 }
 
-func elected(g Gap) time.Duration { return g.Elected }
+func won(g Gap) time.Duration { return g.Elected }
 
 // anew is from the kill to the first commit of something new. With notes that is
 // what to compare: a follower may have applied what the old leader had in flight, and then
@@ -150,14 +149,14 @@ func fresh(g Gap) time.Duration  { return g.Fresh }
 
 // more returns, seed by seed, how much longer something took than on another
 // side.
-func (r Row) more(base Row, what func(Gap) time.Duration) (times []time.Duration) {
+func (r lossRow) more(base lossRow, what func(Gap) time.Duration) (times []time.Duration) {
 	for i, g := range r.Gaps {
 		times = append(times, what(g)-what(base.Gaps[i]))
 	}
 	return times
 }
 
-func (r Row) trips(base Row, what func(Gap) time.Duration) string {
+func (r lossRow) trips(base lossRow, what func(Gap) time.Duration) string {
 	if r.Side == base.Side {
 		return "-"
 	}

@@ -1,46 +1,36 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gossipbench measures when followers have the payloads of what they
-// know to be committed, and how far they are behind the leader.
-package gossipbench
+package virtual
 
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
 	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/rafttest/vnet"
 )
 
-// Config says what to measure.
-type Config struct {
-	// Voters is the size of the group, Size that of a payload in bytes.
-	Voters, Size int
-	// Loads are shares of what full copies can do; 0 is a group that is idle but
-	// for one client, which rests for 50 ms between proposals. Sides that send full copies are left out from
-	// 1 on.
+// Gossip measures when followers have the payloads of what they know to be committed, and how far
+// they are behind the leader, in a group of each size.
+type Gossip struct {
+	Group
+	// Loads, in place of Load, are shares of what full copies can do; 0 is a group that is idle but
+	// for one client, which rests for 50 ms between proposals. Sides that send full copies are left
+	// out from 1 on.
 	Loads []float64
 	// Time is how long a row runs, in virtual time.
 	Time time.Duration
-	// Delay is that of a message in one direction.
-	Delay time.Duration
-	// Sides run in the core.
-	Sides []virtual.Side
-	Seed  uint64
-	// Progress hears of each row.
-	Progress io.Writer
 }
 
-// Row is what followers saw with one way of replication under one load.
-type Row struct {
-	Side string  `json:"side"`
-	Load float64 `json:"load"`
+// gossipRow is what followers saw with one way of replication under one load.
+type gossipRow struct {
+	Voters int     `json:"voters"`
+	Side   string  `json:"side"`
+	Load   float64 `json:"load"`
 	// Wait has, for each entry and follower, the time from when it learnt that
 	// the entry is committed until it had applied it; Stale, the time from the
 	// commit at the leader until then.
@@ -61,22 +51,23 @@ type Row struct {
 var quantiles = [4]float64{0.5, 0.9, 0.99, 1}
 
 // Run measures all rows.
-func Run(ctx context.Context, cfg Config) ([]Row, error) {
-	var rows []Row
+func (cfg *Gossip) Run(ctx context.Context) (*lab.Section, error) {
+	rows, err := cfg.rows(ctx)
+	return cfg.report(rows), err
+}
+
+func (cfg *Gossip) rows(ctx context.Context) (rows []gossipRow, err error) {
 	for _, load := range cfg.Loads {
-		for _, side := range cfg.Sides {
+		err := cfg.each(ctx, func(voters int, side Side) error {
 			if load >= 1 && !side.Coded {
-				continue
+				return nil
 			}
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			row, err := cfg.measure(side, load)
-			if err != nil {
-				return nil, fmt.Errorf("%s at a load of %v: %w", side.Name, load, err)
-			}
+			row, err := cfg.measure(side, voters, load)
 			rows = append(rows, row)
-			fmt.Fprintf(cfg.Progress, "%s at a load of %v\n", side.Name, load)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("at a load of %v: %w", load, err)
 		}
 	}
 	return rows, nil
@@ -84,15 +75,14 @@ func Run(ctx context.Context, cfg Config) ([]Row, error) {
 
 const (
 	idlePause = 50 * time.Millisecond
-	leader    = 1
 	drain     = 2 * time.Second
 )
 
-func (cfg *Config) measure(side virtual.Side, load float64) (Row, error) {
-	row := Row{Side: side.Name, Load: load}
-	o := virtual.Network(cfg.Voters, cfg.Seed, cfg.Delay)
+func (cfg *Gossip) measure(side Side, voters int, load float64) (gossipRow, error) {
+	row := gossipRow{Voters: voters, Side: side.Name, Load: load}
+	o := Network(voters, cfg.Seed, cfg.Delay)
 	side.Use(&o)
-	w := watch{size: cfg.Size, learnt: make([][]time.Duration, cfg.Voters+1)}
+	w := gossipWatch{size: cfg.Size, learnt: make([][]time.Duration, voters+1)}
 	o.OnCommit, o.OnApply = w.committed, w.applied
 	c, err := vnet.New(o)
 	if err != nil {
@@ -109,7 +99,7 @@ func (cfg *Config) measure(side virtual.Side, load float64) (Row, error) {
 	if load == 0 {
 		clients.Clients, clients.Pause = 1, idlePause
 	} else {
-		clients.Rate = load * virtual.Egress / float64((cfg.Voters-1)*cfg.Size)
+		clients.Rate = cfg.rate(voters, load)
 	}
 	l, err := c.StartLoad(clients)
 	if err != nil {
@@ -127,7 +117,7 @@ func (cfg *Config) measure(side virtual.Side, load float64) (Row, error) {
 	return row, nil
 }
 
-func (r *Row) summarize(w *watch, calls []vnet.Call) {
+func (r *gossipRow) summarize(w *gossipWatch, calls []vnet.Call) {
 	r.Wait, r.Stale = w.wait, w.stale
 	prompt := 0
 	for _, d := range r.Wait {
@@ -139,15 +129,12 @@ func (r *Row) summarize(w *watch, calls []vnet.Call) {
 	for i, q := range quantiles {
 		r.WaitNS[i], r.StaleNS[i] = lab.Quantile(r.Wait, q), lab.Quantile(r.Stale, q)
 	}
-	var latency []time.Duration
-	for _, c := range calls {
-		latency = append(latency, c.Latency())
-	}
-	r.Calls, r.P50, r.P99 = len(calls), lab.Quantile(latency, 0.5), lab.Quantile(latency, 0.99)
+	l := latencyOf(calls)
+	r.Calls, r.P50, r.P99 = l.Calls, l.P50, l.P99
 }
 
-// watch sees when nodes learn of commits, and when they apply.
-type watch struct {
+// gossipWatch sees when nodes learn of commits, and when they apply.
+type gossipWatch struct {
 	c    *vnet.Cluster
 	size int
 	// learnt has the time at which a node learnt that an index is committed, by
@@ -156,13 +143,13 @@ type watch struct {
 	wait, stale []time.Duration
 }
 
-func (w *watch) committed(node, index uint64) {
+func (w *gossipWatch) committed(node, index uint64) {
 	for uint64(len(w.learnt[node])) <= index {
 		w.learnt[node] = append(w.learnt[node], w.c.Now())
 	}
 }
 
-func (w *watch) applied(node uint64, e *pb.Entry) {
+func (w *gossipWatch) applied(node uint64, e *pb.Entry) {
 	if node == leader || len(e.GetData()) != w.size {
 		return
 	}
@@ -172,7 +159,7 @@ func (w *watch) applied(node uint64, e *pb.Entry) {
 }
 
 // all reports whether all followers have applied what is committed.
-func (w *watch) all() bool {
+func (w *gossipWatch) all() bool {
 	for id := range w.c.Nodes() {
 		if w.c.Applied(uint64(id)+1) != w.c.Committed(leader) {
 			return false

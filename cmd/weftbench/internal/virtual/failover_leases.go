@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package failoverbench
+package virtual
 
 import (
 	"fmt"
@@ -11,7 +11,6 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/vnet"
 )
@@ -45,10 +44,10 @@ func (p *paired) IntN(n int) int {
 }
 
 // killLeased is kill for the comparison of leases on and off.
-func (cfg *Config) killLeased(side virtual.Side, voters int, seed uint64) (Gap, error) {
+func (cfg *Failover) killLeased(side Side, voters int, seed uint64) (Gap, error) {
 	gap := Gap{Seed: seed}
-	o := virtual.Network(voters, seed, cfg.Delay)
-	var w watch
+	o := Network(voters, seed, cfg.Delay)
+	var w lossWatch
 	w.use(side, &o)
 	timeouts := make([]*paired, voters)
 	configure := o.Configure
@@ -71,7 +70,7 @@ func (cfg *Config) killLeased(side virtual.Side, voters int, seed uint64) (Gap, 
 	if err := settleLeased(c); err != nil {
 		return gap, err
 	}
-	load, err := c.StartLoad(vnet.LoadOptions{Rate: cfg.rate(voters), Sizes: []int{cfg.Size}, Seed: seed})
+	load, err := c.StartLoad(vnet.LoadOptions{Rate: cfg.rate(voters, cfg.Load), Sizes: []int{cfg.Size}, Seed: seed})
 	if err != nil {
 		return gap, err
 	}
@@ -108,7 +107,7 @@ const sameWord = 20 * time.Microsecond
 // base, by a tick or more, although every survivor had heard the old leader last at the
 // same time. A promise that holds an election back counts here; a last word that came
 // later does not.
-func (r Row) heldBack(base Row) (count int) {
+func (r lossRow) heldBack(base lossRow) (count int) {
 	for i, g := range r.Gaps {
 		if g.Elected-base.Gaps[i].Elected >= aTick && g.heardAs(base.Gaps[i]) {
 			count++
@@ -124,7 +123,7 @@ func (g Gap) heardAs(other Gap) bool {
 
 // lastWord returns the mean time from the kill to the last word of the old leader at a
 // survivor.
-func (r Row) lastWord() time.Duration {
+func (r lossRow) lastWord() time.Duration {
 	sum, n := time.Duration(0), 0
 	for _, g := range r.Gaps {
 		for _, at := range g.Heard {

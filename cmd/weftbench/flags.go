@@ -1,0 +1,63 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// outFlags say where a report goes.
+type outFlags struct {
+	out  string
+	json bool
+}
+
+func (f *outFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.out, "out", "", "put the report, in Markdown, into this file (default: standard output)")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print what was measured as JSON")
+	cmd.PreRunE = func(*cobra.Command, []string) error { return f.check() }
+}
+
+// check finds out that a report cannot be written before there is one.
+func (f *outFlags) check() error {
+	if f.out == "" {
+		return nil
+	}
+	file, err := os.OpenFile(f.out, os.O_RDWR, 0)
+	if err == nil {
+		return file.Close()
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err = os.Stat(filepath.Dir(f.out))
+	}
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return nil
+}
+
+// Bounds of what is simulated in memory.
+const (
+	maxVoters = 15
+	maxSize   = 64 << 20
+	maxLoad   = 4.0
+)
+
+// within refuses values of a flag that are too small or too large.
+func within[T int | float64 | time.Duration](flag string, least, most T, values ...T) error {
+	for _, v := range values {
+		if least <= v && v <= most { // which NaN is not
+			continue
+		}
+		return fmt.Errorf("--%s: %v, want %v to %v", flag, v, least, most)
+	}
+	return nil
+}
