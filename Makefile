@@ -13,7 +13,7 @@ GOTEST ?=
 FUZZTIME ?= 30s
 # The modules beside the main one, whose requirements its hosts need not have.
 # go.work names them.
-NESTED := cmd internal/apicheck internal/shim rawnode/metrics rawnode/tracing rafttest rafttest/lockstep state/pebble
+NESTED := cmd internal/apicheck internal/shim rawnode/metrics rawnode/tracing rafttest rafttest/lockstep rawnode/state/pebble
 LOCKSTEP := rafttest/lockstep
 # Pinned, so that a lint run means the same thing everywhere. It is built from
 # the module proxy once (about three minutes on two cores) and then cached.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/weftraft/weft"
 	"github.com/weftraft/weft/rawnode/session"
-	"github.com/weftraft/weft/state"
+	"github.com/weftraft/weft/rawnode/state"
 )
 
 // votes is a state: how many each candidate has.

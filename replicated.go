@@ -12,7 +12,7 @@ import (
 
 	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/rawnode/session"
-	"github.com/weftraft/weft/state"
+	"github.com/weftraft/weft/rawnode/state"
 )
 
 // Replicated is a group whose state is a machine in memory: see [Replicate].

@@ -20,7 +20,7 @@ const others = `package main
 
 import (
 	_ "github.com/weftraft/weft/rawnode/metrics"
-	_ "github.com/weftraft/weft/state/pebble"
+	_ "github.com/weftraft/weft/rawnode/state/pebble"
 	_ "github.com/weftraft/weft/rawnode/tracing"
 )
 `

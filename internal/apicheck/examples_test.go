@@ -42,7 +42,7 @@ func TestPublicPackagesHaveExamples(t *testing.T) {
 		assert.True(t, hasExample(t, filepath.Dir(p.GoFiles[0])), "%s has no example: write an Example function with an Output comment in %s/example_test.go",
 			p.PkgPath, filepath.Dir(p.GoFiles[0]))
 	}
-	for _, path := range []string{"", "/raft", "/rawnode", "/storage", "/rawnode/metrics", "/state/pebble"} {
+	for _, path := range []string{"", "/raft", "/rawnode", "/storage", "/rawnode/metrics", "/rawnode/state/pebble"} {
 		require.Contains(t, found, "github.com/weftraft/weft"+path)
 	}
 	require.False(t, hasExample(t, filepath.Join(root, "internal", "docs")), "a package without an example is noticed")

@@ -24,7 +24,7 @@ import (
 const mainModule = "github.com/weftraft/weft"
 
 // shipped are the modules that a release has a tag for.
-var shipped = []string{".", "cmd", "internal/shim", "rafttest", "rawnode/metrics", "rawnode/tracing", "state/pebble"}
+var shipped = []string{".", "cmd", "internal/shim", "rafttest", "rawnode/metrics", "rawnode/state/pebble", "rawnode/tracing"}
 
 // machine is a host's developer's: the environment of the go command.
 type machine struct {

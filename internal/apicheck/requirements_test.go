@@ -170,7 +170,7 @@ func TestCommandsCanBeInstalledByVersion(t *testing.T) {
 func TestEachModuleOfAReleaseCanBeRequired(t *testing.T) {
 	packages := map[string]string{
 		".": "", "internal/shim": "", // the shim is required by raftswap alone
-		"cmd": "/kvdemo/kvpb", "rawnode/metrics": "", "rafttest": "/vnet", "state/pebble": "", "rawnode/tracing": "",
+		"cmd": "/kvdemo/kvpb", "rawnode/metrics": "", "rafttest": "/vnet", "rawnode/state/pebble": "", "rawnode/tracing": "",
 	}
 	m, release := releasedMachine(t)
 	var requires, imports []string

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/state"
+	"github.com/weftraft/weft/rawnode/state"
 	"github.com/weftraft/weft/wefttest"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/state"
+	"github.com/weftraft/weft/rawnode/state"
 	"github.com/weftraft/weft/wefttest"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weftraft/weft/internal/gate"
-	"github.com/weftraft/weft/state"
+	"github.com/weftraft/weft/rawnode/state"
 )
 
 // Identity says whose state a directory holds.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/weftraft/weft/state"
+	"github.com/weftraft/weft/rawnode/state"
 )
 
 // Reader reads a user's keys. It is for one goroutine at a time.

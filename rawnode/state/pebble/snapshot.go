@@ -16,9 +16,9 @@ import (
 	"github.com/weftraft/weft/internal/compare"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
-	"github.com/weftraft/weft/state"
-	"github.com/weftraft/weft/state/internal/envelope"
-	"github.com/weftraft/weft/state/internal/frames"
+	"github.com/weftraft/weft/rawnode/state"
+	"github.com/weftraft/weft/rawnode/state/internal/envelope"
+	"github.com/weftraft/weft/rawnode/state/internal/frames"
 )
 
 // A snapshot's body is frames: the rows of sessions, then as pieces each key and value

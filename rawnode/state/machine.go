@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"github.com/weftraft/weft/rawnode/session"
-	"github.com/weftraft/weft/state/internal/envelope"
+	"github.com/weftraft/weft/rawnode/state/internal/envelope"
 )
 
 // Machine is a user's replicated state in memory.

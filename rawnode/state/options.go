@@ -10,8 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weftraft/weft/rawnode/session"
-	"github.com/weftraft/weft/state/internal/envelope"
-	"github.com/weftraft/weft/state/internal/frames"
+	"github.com/weftraft/weft/rawnode/state/internal/envelope"
+	"github.com/weftraft/weft/rawnode/state/internal/frames"
 )
 
 // Bounds and defaults of [Options], in bytes.

@@ -23,8 +23,8 @@ import (
 
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
-	"github.com/weftraft/weft/state"
-	pebblestate "github.com/weftraft/weft/state/pebble"
+	"github.com/weftraft/weft/rawnode/state"
+	pebblestate "github.com/weftraft/weft/rawnode/state/pebble"
 	"github.com/weftraft/weft/wefttest"
 )
 

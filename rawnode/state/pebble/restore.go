@@ -14,9 +14,9 @@ import (
 
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
-	"github.com/weftraft/weft/state"
-	"github.com/weftraft/weft/state/internal/envelope"
-	"github.com/weftraft/weft/state/internal/frames"
+	"github.com/weftraft/weft/rawnode/state"
+	"github.com/weftraft/weft/rawnode/state/internal/envelope"
+	"github.com/weftraft/weft/rawnode/state/internal/frames"
 )
 
 // restoreBatchBytes is how much of a snapshot is written in one batch.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/weftraft/weft/internal/dirlock"
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/state/internal/envelope"
+	"github.com/weftraft/weft/rawnode/state/internal/envelope"
 )
 
 // Memory makes a [Machine] a [rawnode.StateMachine]: durable over restarts by

@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/state"
-	pebblestate "github.com/weftraft/weft/state/pebble"
+	"github.com/weftraft/weft/rawnode/state"
+	pebblestate "github.com/weftraft/weft/rawnode/state/pebble"
 )
 
 // slow is a disk whose writes and syncs return only when the disk answers.

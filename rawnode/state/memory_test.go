@@ -24,7 +24,7 @@ import (
 
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
-	"github.com/weftraft/weft/state"
+	"github.com/weftraft/weft/rawnode/state"
 	"github.com/weftraft/weft/wefttest"
 )
 

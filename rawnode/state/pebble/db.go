@@ -13,7 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/weftraft/weft/internal/gate"
-	"github.com/weftraft/weft/state"
+	"github.com/weftraft/weft/rawnode/state"
 )
 
 // DB is a Pebble database with the states of any number of groups of a node. Its methods

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/state/internal/frames"
+	"github.com/weftraft/weft/rawnode/state/internal/frames"
 )
 
 // snapshot is an open checkpoint. Its file may be removed meanwhile.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/weftraft/weft/internal/gate"
 	"github.com/weftraft/weft/rawnode/session"
-	"github.com/weftraft/weft/state"
+	"github.com/weftraft/weft/rawnode/state"
 )
 
 // Defaults and bounds of [Options], in bytes.

@@ -16,8 +16,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/state"
 	"github.com/weftraft/weft/rawnode/transport"
-	"github.com/weftraft/weft/state"
 	"github.com/weftraft/weft/storage"
 )
 

@@ -15,8 +15,8 @@ import (
 	"github.com/weftraft/weft/internal/gate"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
-	"github.com/weftraft/weft/state"
-	"github.com/weftraft/weft/state/internal/envelope"
+	"github.com/weftraft/weft/rawnode/state"
+	"github.com/weftraft/weft/rawnode/state/internal/envelope"
 )
 
 // Apply applies one command: it reads and writes through tx and returns a result for the

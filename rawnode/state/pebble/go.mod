@@ -1,4 +1,4 @@
-module github.com/weftraft/weft/state/pebble
+module github.com/weftraft/weft/rawnode/state/pebble
 
 go 1.26.0
 

@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"github.com/weftraft/weft/rawnode/session"
-	"github.com/weftraft/weft/state"
+	"github.com/weftraft/weft/rawnode/state"
 )
 
 // The keys of a database:

@@ -18,8 +18,8 @@ import (
 
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
-	"github.com/weftraft/weft/state/internal/envelope"
-	"github.com/weftraft/weft/state/internal/frames"
+	"github.com/weftraft/weft/rawnode/state/internal/envelope"
+	"github.com/weftraft/weft/rawnode/state/internal/frames"
 )
 
 // checkpoint is a file of the directory; the zero value is that of the empty state,

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weftraft/weft/rawnode"
-	pebblestate "github.com/weftraft/weft/state/pebble"
+	pebblestate "github.com/weftraft/weft/rawnode/state/pebble"
 )
 
 // A key-value store in a few lines. A host calls Apply; here the example does.
