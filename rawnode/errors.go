@@ -32,12 +32,9 @@ var (
 	// later.
 	ErrOverloaded = replica.ErrOverloaded
 	// ErrStalled says that this node cannot write: its log or state machine has no room, or the
-	// log's disk is late. The error wraps the reason. Another node may take the command.
+	// log's disk is late. The error wraps the reason, [storage.ErrFull] or [storage.ErrLate] for
+	// the engine's logs. Another node may take the command.
 	ErrStalled = replica.ErrStalled
-	// ErrLate is the reason of an ErrStalled: writes to the log wait, and none has ended for an
-	// election timeout. The disk hangs, or is too slow. A leader hands over; no operator is needed
-	// unless that lasts.
-	ErrLate = replica.ErrLate
 	// ErrTooLarge says that a command is over MaxCommandBytes or the whole Budget of its
 	// group, and can never be taken. The error names the size and the bound. Split the command.
 	ErrTooLarge = replica.ErrTooLarge

@@ -128,13 +128,13 @@ func longestGap(t *testing.T, h *rawnode.Host) (longest time.Duration) {
 
 // isLate checks that a host whose disk hangs gives the reason, everywhere.
 func isLate(t *testing.T, h *rawnode.Host) {
-	require.ErrorIs(t, h.Status().Stalled, rawnode.ErrLate)
+	require.ErrorIs(t, h.Status().Stalled, storage.ErrLate)
 	_, err := h.Propose(within(electionTimeout), []byte("refused"))
 	require.ErrorIs(t, err, rawnode.ErrRefused)
 	require.ErrorIs(t, err, rawnode.ErrStalled)
-	require.ErrorIs(t, err, rawnode.ErrLate)
+	require.ErrorIs(t, err, storage.ErrLate)
 	_, err = h.Read(within(electionTimeout))
-	require.ErrorIs(t, err, rawnode.ErrLate, "the reason, not only a timeout")
+	require.ErrorIs(t, err, storage.ErrLate, "the reason, not only a timeout")
 }
 
 // isBack checks that a host whose disk goes on is a member like others, without an election.

@@ -23,6 +23,10 @@ var (
 	// [Group.Stalled].
 	ErrFull = errors.New("storage: the disk is full and writes wait for room")
 
+	// ErrLate says that writes wait, and none has ended for a time that a host does not accept: the
+	// disk hangs, or is too slow. Hosts that watch [Group.Progress] return it; the engine does not.
+	ErrLate = errors.New("storage: the disk is late")
+
 	// ErrClosed says that the engine was closed before or during the call.
 	ErrClosed = errors.New("storage: the engine is closed")
 

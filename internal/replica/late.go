@@ -4,11 +4,12 @@
 package replica
 
 import (
-	"errors"
 	"fmt"
 
 	"go.etcd.io/raft/v3/quorum"
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/storage"
 )
 
 // lateness watches whether the log gets on, in ticks.
@@ -29,9 +30,6 @@ type lateness struct {
 	since uint64 // the tick since which a write waits and none has ended
 }
 
-// ErrLate says that no write to the log has ended for an election timeout: see ErrStalled.
-var ErrLate = errors.New("the log's disk is late")
-
 // look takes the number of ended writes, and whether some wait.
 func (l *lateness) look(ended uint64, waits bool, tick uint64) {
 	if !waits || ended != l.ended {
@@ -43,7 +41,7 @@ func (l *lateness) look(ended uint64, waits bool, tick uint64) {
 // since, so late is only what has waited for a tick more.
 func (l *lateness) reason(tick uint64, electionTick int) error {
 	if waited := tick - l.since; l.full == nil && waited > uint64(electionTick) {
-		return fmt.Errorf("%w: writes wait, and none has ended for %d ticks; if that goes on, look at the disk, and move or stop this node", ErrLate, waited)
+		return fmt.Errorf("%w: writes wait, and none has ended for %d ticks; if that goes on, look at the disk, and move or stop this node", storage.ErrLate, waited)
 	}
 	return l.full
 }

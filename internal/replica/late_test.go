@@ -13,6 +13,7 @@ import (
 
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/storage"
 )
 
 // lateCluster is a group of n whose leader, node 1, has applied a command.
@@ -54,14 +55,14 @@ func TestLeaderWithLateDiskHandsOver(t *testing.T) {
 		require.False(t, n.r.leads())
 		require.NotZero(t, c.nodes[3].r.Leader())
 		require.NotContains(t, []uint64{1, 2}, c.nodes[3].r.Leader(), "nodes with disks that hang")
-		require.ErrorIs(t, n.r.Status().Stalled, ErrLate)
+		require.ErrorIs(t, n.r.Status().Stalled, storage.ErrLate)
 
 		refused, forwarded := c.propose(1, "refused"), c.propose(3, "forwarded")
 		c.settle()
 		c.run(1)
 		require.ErrorIs(t, c.result(refused).Err, ErrRefused)
 		require.ErrorIs(t, c.result(refused).Err, ErrStalled)
-		require.ErrorIs(t, c.result(refused).Err, ErrLate)
+		require.ErrorIs(t, c.result(refused).Err, storage.ErrLate)
 		require.NoError(t, c.result(forwarded).Err)
 
 		n.hung, c.nodes[2].hung = false, false
@@ -140,7 +141,7 @@ func TestLeaderStaysIfNoMajorityIsFaster(t *testing.T) {
 			c.hang(hung...)
 			call := c.propose(3, "x")
 			c.run(3 * electionTicks)
-			require.ErrorIs(t, c.nodes[1].r.Status().Stalled, ErrLate)
+			require.ErrorIs(t, c.nodes[1].r.Status().Stalled, storage.ErrLate)
 			require.True(t, c.nodes[1].r.leads())
 			for _, id := range hung {
 				c.nodes[id].hung = false
@@ -188,7 +189,7 @@ func TestNodeWithLateDiskNeverCampaigns(t *testing.T) {
 			return true
 		}
 		c.run(10 * lastResort * electionTicks)
-		require.ErrorIs(t, c.nodes[2].r.Campaign(), ErrLate)
+		require.ErrorIs(t, c.nodes[2].r.Campaign(), storage.ErrLate)
 		require.Equal(t, raft.StateFollower, c.nodes[2].r.Status().Role)
 		c.lose = func(m wire.Message) bool { return m.From == 1 || m.To == 1 }
 		c.nodes[2].hung = false
@@ -210,7 +211,7 @@ func TestLateWriteOfAnotherGroupMovesIdleLeader(t *testing.T) {
 		c := lateCluster(t, core, 3)
 		c.nodes[1].hung, c.nodes[1].r.cfg.Log = true, busyElsewhere{c.nodes[1].log}
 		c.run(electionTicks + 3)
-		require.ErrorIs(t, c.nodes[1].r.Status().Stalled, ErrLate)
+		require.ErrorIs(t, c.nodes[1].r.Status().Stalled, storage.ErrLate)
 		require.False(t, c.nodes[1].r.leads())
 		require.NotZero(t, c.nodes[2].r.Leader())
 	})

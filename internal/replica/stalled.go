@@ -30,7 +30,7 @@ import (
 //
 // The node goes on to receive entries, up to the bounds of its group's leader.
 type stalling struct {
-	reason error  // nil while the log gets on; wraps ErrLate if the disk is late
+	reason error  // nil while the log gets on; wraps storage.ErrLate if the disk is late
 	tried  uint64 // transfers since the stall began
 	lastAt uint64 // tick of the last
 	ledAt  uint64 // tick at which this node has last heard of a leader, or stalled

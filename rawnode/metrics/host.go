@@ -14,13 +14,14 @@ import (
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/storage"
 )
 
 // collectHost sends the metrics of a group at this node.
 func collectHost(out chan<- prometheus.Metric, s *rawnode.HostStatus) {
 	group := strconv.FormatUint(s.Group, 10)
 	all.collect(out, "group", groupGauges{
-		Leader: s.Role == raft.StateLeader, HasLeader: s.Lead != raft.None, Stalled: s.Stalled != nil, Late: errors.Is(s.Stalled, rawnode.ErrLate), Differs: s.Differs != nil,
+		Leader: s.Role == raft.StateLeader, HasLeader: s.Lead != raft.None, Stalled: s.Stalled != nil, Late: errors.Is(s.Stalled, storage.ErrLate), Differs: s.Differs != nil,
 		Voters: len(s.Members.GetVoters()), Learners: len(s.Members.GetLearners()),
 		LostLogs: lostLogs(s.Progress), Unaddressed: len(s.Unaddressed),
 	}, group)
