@@ -91,6 +91,10 @@ mutants-coded: ## the same for coded replication: which schedule or seed finds w
 mutants-joints: ## the same where coding, leases and changes of members meet (about 3 minutes)
 	$(GO) run ./rafttest/mutants -joints
 
+.PHONY: mutants-late
+mutants-late: ## the same for disks that hang (about 3 minutes)
+	$(GO) run ./rafttest/mutants -late
+
 .PHONY: mutants-leases
 mutants-leases: ## the same for roster leases: which schedule or seed finds which bug (about 6 minutes)
 	$(GO) run ./rafttest/mutants/leases

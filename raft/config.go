@@ -149,6 +149,16 @@ type Config struct {
 	// vote for the leader.
 	StepDownOnRemoval bool
 
+	// YieldWhenLate has a node go by its host's disk. If entries or a snapshot were handed
+	// out to be written, and nothing was reported as written for more than ElectionTick
+	// ticks, a leader drops proposals ([ErrProposalDropped]); if a majority has stored
+	// more than the leader, it also hands leadership to the voter with the longest log, and
+	// steps down if nobody has taken over after as many ticks. No late node campaigns.
+	// Reports are the responses of the append thread with AsyncStorageWrites, and else
+	// Advance. false, as upstream: a leader whose disk hangs leads until its uncommitted
+	// entries reach their bound, and then accepts nothing.
+	YieldWhenLate bool
+
 	// TraceLogger is part of the API; nothing is traced in this build (see
 	// [StateTraceDeployed]).
 	TraceLogger TraceLogger

@@ -50,6 +50,7 @@
 //	held.go       configuration changes that wait
 //	reads.go      linearizable reads without a log entry
 //	transfer.go   handing leadership over
+//	late.go       a leader whose disk hangs goes
 //	vote.go       giving votes, and refusing them
 //	conf.go       changes of the member set
 //	log.go        the log: Storage, and behind it the tail not yet written

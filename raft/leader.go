@@ -29,6 +29,8 @@ type leader struct {
 	// uncommitted is the payload in the log behind the commit index, counted from the
 	// beginning of the term: possibly too low, never too high.
 	uncommitted entryPayloadSize
+	// yielding counts the ticks since this leader began to hand over because it is late.
+	yielding int
 	// held is a configuration change waiting for a brake, or nil.
 	held *pb.Entry
 	// reads are ReadIndex requests waiting for a quorum's word.
@@ -70,6 +72,9 @@ func (l *leader) tick() {
 		}
 		// A transfer has failed after an election timeout; go on leading.
 		l.transferee = None
+	}
+	if l.cfg.YieldWhenLate && !l.yield() {
+		return
 	}
 	if l.sinceHeartbeat >= l.cfg.HeartbeatTick {
 		l.sinceHeartbeat = 0

@@ -18,6 +18,8 @@ func (l *leader) propose(ents []*pb.Entry) error {
 		return ErrProposalDropped // removed, and about to find out
 	case l.transferee != None:
 		return ErrProposalDropped // the log must come to rest
+	case l.late():
+		return ErrProposalDropped // others can do better
 	}
 	if held, err := l.holdBack(ents); held || err != nil {
 		return err

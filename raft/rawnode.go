@@ -56,6 +56,7 @@ func (rn *RawNode) Tick() {
 		return
 	}
 	r := rn.raft
+	r.watchWrites()
 	r.role.tick()
 	r.extension.Tick()
 	r.settle()

@@ -6,8 +6,8 @@
 // schedule of rafttest that needs the rule, or seeds, and prints which found it.
 // It fails if a bug is not found, or can no longer be put in.
 //
-// Run it at the root of the module: go run ./rafttest/mutants, and with -joints for the bugs where
-// coding, leases and changes of the members meet.
+// Run it at the root of the module: go run ./rafttest/mutants, with -joints for the bugs where
+// coding, leases and changes of the members meet, and with -late for the bugs of disks that hang.
 package main
 
 import (
@@ -40,15 +40,19 @@ type bug struct {
 }
 
 var (
-	only  = flag.Bool("joints", false, "only the bugs where coding, leases and changes of the members meet")
-	with  = flag.String("with", "", "look for every bug with seeds of this test of rafttest, on one processor: TestCoded, TestCodedFalls or TestCodedBrief")
-	seeds = flag.Int("seeds", 1000, "with how many seeds, if -with is set")
-	first = flag.Uint64("first", 1, "the first of the seeds, if -with is set")
+	only     = flag.Bool("joints", false, "only the bugs where coding, leases and changes of the members meet")
+	lateOnly = flag.Bool("late", false, "only the bugs of nodes whose disks hang")
+	with     = flag.String("with", "", "look for every bug with seeds of this test of rafttest, on one processor: TestCoded, TestCodedFalls or TestCodedBrief")
+	seeds    = flag.Int("seeds", 1000, "with how many seeds, if -with is set")
+	first    = flag.Uint64("first", 1, "the first of the seeds, if -with is set")
 )
 
 func mutants() []mutate.Mutant {
-	if *only {
+	switch {
+	case *only:
 		return mutantsOf(joints)
+	case *lateOnly:
+		return mutantsOf(late)
 	}
 	return mutantsOf(table)
 }

@@ -23,6 +23,8 @@ const (
 	// densifyVariable, set to anything, lets a node read coded entries, code
 	// nothing new, and ask the other members to do the same.
 	densifyVariable = "WEFT_DENSIFY"
+	// yieldVariable, "on", has a leader whose writes are late go (Config.YieldWhenLate).
+	yieldVariable = "WEFT_YIELD_WHEN_LATE"
 	// defaultCoding is what holds where codingVariable is not set.
 	defaultCoding = "off"
 )
@@ -37,22 +39,36 @@ func withEnvironment(c *weft.Config) *weft.Config {
 	with := *c
 	coded, err := addCoding(&with, os.LookupEnv)
 	leased, leasesErr := addLeases(&with, os.LookupEnv)
-	if err := errors.Join(err, leasesErr); err != nil {
+	yields, yieldErr := addYield(&with, os.LookupEnv)
+	if err := errors.Join(err, leasesErr, yieldErr); err != nil {
 		fmt.Fprintln(os.Stderr, err) // a logger may discard what it gets
 		if c.Logger != nil {
 			c.Logger.Fatalf("%v", err)
 		}
 		panic(err)
 	}
-	if coded == "" && leased == "" {
+	if coded == "" && leased == "" && yields == "" {
 		return c
 	}
-	for _, says := range []string{coded, leased} {
+	for _, says := range []string{coded, leased, yields} {
 		if says != "" && c.Logger != nil {
 			c.Logger.Infof("%x %s", c.ID, says)
 		}
 	}
 	return &with
+}
+
+// addYield sets YieldWhenLate if the environment asks for it, and returns a line for the
+// host's log: empty if it does not, or the host has asked itself.
+func addYield(c *weft.Config, lookup func(string) (string, bool)) (says string, err error) {
+	switch value, set := lookup(yieldVariable); {
+	case set && value != "on" && value != "off":
+		return "", fmt.Errorf("%s is %q; set it to on (a leader whose disk is late goes) or to off", yieldVariable, value)
+	case value != "on" || c.YieldWhenLate:
+		return "", nil
+	}
+	c.YieldWhenLate = true
+	return "hands leadership over when its writes are late (" + yieldVariable + ")", nil
 }
 
 // addCoding puts the coding of the environment into c, and returns a line for the host's

@@ -51,6 +51,22 @@ func TestBadValueIsRefusedWithVariableValueAndBounds(t *testing.T) {
 	}
 }
 
+func TestYieldIsWhatItsVariableSays(t *testing.T) {
+	for value, want := range map[string]bool{"on": true, "off": false} {
+		c := &weft.Config{}
+		says, err := addYield(c, lookup(map[string]string{yieldVariable: value}))
+		require.NoError(t, err)
+		require.Equal(t, want, c.YieldWhenLate)
+		require.Equal(t, want, says != "")
+	}
+	for _, value := range []string{"", "yes", "1"} {
+		_, err := addYield(&weft.Config{}, lookup(map[string]string{yieldVariable: value}))
+		require.ErrorContains(t, err, fmt.Sprintf("WEFT_YIELD_WHEN_LATE is %q; set it to on", value))
+	}
+	t.Setenv(yieldVariable, "on")
+	require.True(t, withEnvironment(&weft.Config{}).YieldWhenLate)
+}
+
 // fatalLogger is a host's logger whose Fatalf ends the program.
 type fatalLogger struct {
 	*weft.DefaultLogger

@@ -1,0 +1,43 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+// Files in which bugs of late disks stand.
+const (
+	lateNode = "internal/replica/late.go"
+	stalled  = "internal/replica/stalled.go"
+	lateRaft = "raft/late.go"
+)
+
+// late is the bugs of nodes whose disks hang.
+var late = []bug{
+	{"a late disk is none", lateNode,
+		edit("waited > uint64(electionTick)", "waited > 1<<40"), "TestLeaderWithLateDiskHandsOver", 0},
+	{"a late leader does not step down", stalled,
+		edit("				r.fallSilent()\n", ""), "TestLeaderWithLateDiskFallsSilentIfNobodyTakesOver", 0},
+	{"a late leader that steps down sends heartbeats", lateNode,
+		edit("	case pb.MsgApp, pb.MsgHeartbeat, ", "	case "), "TestLeaderWithLateDiskFallsSilentIfNobodyTakesOver", 0},
+	{"a silent leader hears its followers, and leads on", lateNode,
+		edit(", pb.MsgAppResp, pb.MsgHeartbeatResp:", ":"), "TestSilentLeaderStepsDown", 0},
+	{"a node with a late disk campaigns in the end", stalled,
+		edit("(r.late() || r.ticks-s.ledAt <= uint64(lastResort*r.cfg.ElectionTick))", "r.ticks-s.ledAt <= uint64(lastResort*r.cfg.ElectionTick)"), "TestNodeWithLateDiskNeverCampaigns", 0},
+	{"a late leader goes although nobody is ahead", stalled,
+		edit("			return // nobody is known to do better\n", ""), "TestLeaderStaysIfNoMajorityIsFaster", 0},
+	{"a disk that gets on is late", lateNode,
+		edit("!waits || ended != l.ended", "!waits"), "TestDiskThatGetsOnIsNotLate", 0},
+	{"a write of another group moves nobody", lateNode,
+		edit("waits = ended+e, waits || w", "waits = ended+e, waits || w && e == 0"), "TestLateWriteOfAnotherGroupMovesIdleLeader", 0},
+	{"a core with late writes does not step down", lateRaft,
+		edit("		l.becomeFollower(l.term, None)\n		return false\n", ""), "TestLateLeaderStepsDownIfNobodyTakesOver", 0},
+	{"a core with late writes hands over to the lowest id", lateRaft,
+		edit("if ahead[id] && !pr", "if id != l.id && !pr"), "TestLateLeaderHandsOver", 0},
+	{"a core with late writes goes although nobody is ahead", lateRaft,
+		edit("	if !outrun {\n		return true\n	}\n", "	_ = outrun\n"), "TestLateLeaderStaysIfNoMajorityIsAhead", 0},
+	{"a core with late writes campaigns", "raft/candidate.go",
+		edit("	case r.late():\n", "	case r.late() && r.term == 0:\n"), "TestLateFollowerDoesNotCampaign", 0},
+	{"a core with late writes takes proposals", "raft/propose.go",
+		edit("	case l.late():\n", "	case l.late() && l.term == 0:\n"), "TestLateLeaderStaysIfNoMajorityIsAhead", 0},
+	{"a core without the setting goes, too", lateRaft,
+		edit("return r.cfg.YieldWhenLate && r", "return r"), "TestLateLeaderStaysByDefault", 0},
+}
