@@ -96,8 +96,8 @@ var joints = []bug{
 		edit("		votes = e.IsVoter(id)\n", ""), "TestQuestions", 0},
 
 	// Effects.
-	{"a carrier stands where the log ended when it was asked for", "raft/internal/coding/leading.go",
-		edit("	l.made = append(l.made, made{ent: e, stands: stands})\n", "	guess := ecraft.ID{Term: l.raft.Term(), Index: l.log.Last().Index + 1 + uint64(len(l.made))}\n	l.made = append(l.made, made{ent: e, stands: func(ecraft.ID) { stands(guess) }})\n"), "TestEffectsMayBeCarriedOutInAnyOrder", 0},
+	{"a carrier stands where the log ended when it was asked for", "raft/internal/coding/unplaced.go",
+		edit("	u.made = append(u.made, made{ent: e, stands: stands})\n", "	guess := ecraft.ID{Term: u.raft.Term(), Index: u.log.Last().Index + 1 + uint64(len(u.made))}\n	u.made = append(u.made, made{ent: e, stands: func(ecraft.ID) { stands(guess) }})\n"), "TestEffectsMayBeCarriedOutInAnyOrder", 0},
 
 	// Leases.
 	{"a node that starts does not tell leases who is to come", "raft/start.go",

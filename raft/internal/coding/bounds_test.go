@@ -23,7 +23,7 @@ func TestCodewordsAreBounded(t *testing.T) {
 	for i := range 20 {
 		f.proposes(bytes.Repeat([]byte{byte(i)}, size))
 	}
-	g := &f.ledger
+	g := f.ledger
 	check := func(most int) {
 		kept := 0
 		for _, rec := range g.recs {
@@ -45,7 +45,7 @@ func TestCodewordsAreBounded(t *testing.T) {
 		require.NoError(t, env.Own.Verify())
 		require.Equal(t, 1, env.Own.Count)
 	}
-	require.Equal(t, 20, l.raise(func(id uint64) bool { return id != 3 }), "at work with all of them")
+	require.Equal(t, 20, l.raiser.raise(func(id uint64) bool { return id != 3 }), "at work with all of them")
 	f.perform()
 	check(20 * size)
 	f.proposes(make([]byte, size))
@@ -67,7 +67,7 @@ func TestHostileQuestionsAndHeadersAreRefused(t *testing.T) {
 	require.Error(t, f.Check(ask))
 
 	l := f.leads()
-	l.check = memberCheck{voters: f.members.Voters[0], headers: map[uint64]*record{}}
+	l.check.checked = checked{voters: f.members.Voters[0], headers: map[uint64]*record{}}
 	carrier := ecraft.AppendHeader(nil, &ecraft.Header{Kind: ecraft.Carrier, Encoder: 2})
 	for _, n := range []int{1, maxHeaders + 1} {
 		answer := f.unitsMessage(MsgUnits, 1, forHeaderAnswer)
@@ -93,10 +93,10 @@ func TestStrangersHaveNoAccount(t *testing.T) {
 	}
 	f.takes(0, named(ecraft.ID{Term: 2, Index: 1}, ecraft.Seal(nil, h, 1, 0, ecraft.NewCodeword(h, payload), nil)))
 	require.Len(t, f.ledger.recs, 1)
-	for id := range f.accounts {
+	for id := range f.accounts.of {
 		require.LessOrEqual(t, id, uint64(3))
 	}
-	require.True(t, f.accounts[3].capable)
+	require.True(t, f.accounts.of[3].capable)
 }
 
 // A leader that checks a change has compacted an entry, has its payload all the same,
@@ -107,7 +107,7 @@ func TestHeaderOfAnotherPayloadMakesNoUnits(t *testing.T) {
 	f := newFake(t)
 	l := f.leads()
 	h := codedFor(payload)
-	f.store.Expect(id, h, ecraft.NewCodeword(h, payload).Strip(0, 0, h.D))
+	f.payloads.store.Expect(id, h, ecraft.NewCodeword(h, payload).Strip(0, 0, h.D))
 	for _, lie := range []func(h *ecraft.Header){
 		func(h *ecraft.Header) { h.PayloadLen = ecraft.MaxPayload },
 		func(h *ecraft.Header) { h.PayloadCRC++ },
@@ -118,7 +118,7 @@ func TestHeaderOfAnotherPayloadMakesNoUnits(t *testing.T) {
 			lie(h)
 		}
 		l.check.headers = map[uint64]*record{id.Index: {id: id, hdr: h}}
-		word, err := l.riderWord(id)
+		word, err := l.forms.words.riderWord(id)
 		if lie != nil {
 			require.Error(t, err)
 			continue
@@ -136,12 +136,12 @@ func TestWantsEndWithLeadership(t *testing.T) {
 	e := coded(ecraft.ID{Term: 2, Index: 1}, make([]byte, 1<<16))
 	f.takes(1, e)
 	f.leads()
-	f.wantAhead([]*pb.Entry{e})
+	f.wants.wantAhead([]*pb.Entry{e})
 	rec := f.ledger.find(1)
 	require.True(t, rec.pinned)
 	f.follow(2)
 	require.False(t, rec.pinned)
-	require.Empty(t, f.wanted)
+	require.Empty(t, f.payloads.wanted)
 }
 
 // TestCoverEndsWithLeadership: a leader has seen that the acknowledgements of its term
@@ -155,7 +155,7 @@ func TestCoverEndsWithLeadership(t *testing.T) {
 	for _, pr := range f.members.Progress {
 		pr.Match = rec.id.Index
 	}
-	require.True(t, l.cover(rec))
+	require.True(t, l.rule.cover(rec))
 	f.follow(2)
 	require.False(t, rec.covered)
 }
@@ -164,14 +164,14 @@ func TestCoverEndsWithLeadership(t *testing.T) {
 // something is applied.
 func TestForgottenEntriesWait(t *testing.T) {
 	f := newFake(t)
-	require.True(t, f.mayExpect(5))
-	f.noRoomFrom, f.noRoomTick = 5, f.ticks
-	require.True(t, f.mayExpect(4))
-	require.False(t, f.mayExpect(5))
+	require.True(t, f.payloads.mayExpect(5))
+	f.payloads.noRoomFrom, f.payloads.noRoomTick = 5, f.ticks
+	require.True(t, f.payloads.mayExpect(4))
+	require.False(t, f.payloads.mayExpect(5))
 	f.Tick()
-	require.True(t, f.mayExpect(5))
-	f.noRoomTick = f.ticks
-	require.False(t, f.mayExpect(6))
+	require.True(t, f.payloads.mayExpect(5))
+	f.payloads.noRoomTick = f.ticks
+	require.False(t, f.payloads.mayExpect(6))
 	f.Applied(1)
-	require.True(t, f.mayExpect(6))
+	require.True(t, f.payloads.mayExpect(6))
 }

@@ -20,18 +20,10 @@ import (
 // configuration with one member more or less. Riders count in entries up to k only: a
 // later leader may replace the entries behind k.
 
-// Committable returns the highest index up to k that may be committed, or an index at
-// or below the commit index.
-func (c *Coder) Committable(k uint64) uint64 {
-	if c.leads == nil {
-		return k
-	}
-	return c.coveredUpTo(c.log.Committed(), k, c.leads)
-}
-
-// CommittableBy returns the same at any node, by what members are said to hold.
-func (c *Coder) CommittableBy(k uint64, held func(id uint64) uint64) uint64 {
-	return c.coveredUpTo(c.log.Committed(), k, said(held))
+// rule is the commit rule of this node's ledger, for the voters that count.
+type rule struct {
+	*node
+	ledger *ledger
 }
 
 // matches tells how far members hold the log durably.
@@ -41,23 +33,27 @@ type said func(id uint64) uint64
 
 func (s said) match(id uint64) uint64 { return s(id) }
 
-// match returns the index acknowledged by a member; 0 for a node that is not followed.
-func (l *leading) match(id uint64) uint64 {
-	pr, _ := l.raft.Progress(id)
-	return pr.Match
+// present is members that acknowledge the whole log; the others acknowledge nothing.
+type present func(id uint64) bool
+
+func (p present) match(id uint64) uint64 {
+	if p(id) {
+		return noLimit
+	}
+	return 0
 }
 
-// coveredUpTo returns the highest index in (committed, k] that may be
-// committed, or committed.
-func (c *Coder) coveredUpTo(committed, k uint64, by matches) uint64 {
-	g := &c.ledger
+// upTo returns the highest index up to k that may be committed, or an index at or below
+// the commit index.
+func (r *rule) upTo(k uint64, by matches) uint64 {
+	committed := r.log.Committed()
 	for k > committed {
 		low := k
-		for _, rec := range g.recs[g.at(committed+1):] {
+		for _, rec := range r.ledger.behind(committed) {
 			if rec.id.Index > k {
 				break
 			}
-			if !c.coveredBy(rec, k, by) {
+			if !r.holds(rec, k, by) {
 				low = rec.id.Index - 1
 				break
 			}
@@ -70,13 +66,13 @@ func (c *Coder) coveredUpTo(committed, k uint64, by matches) uint64 {
 	return k
 }
 
-// coveredBy reports whether the rule holds for an entry if riders up to upTo
-// count.
-func (c *Coder) coveredBy(rec *record, upTo uint64, by matches) bool {
-	if rec.covered {
-		return true
-	}
-	for _, v := range c.raft.Electorate().Sets() {
+// holds reports whether the rule holds for an entry if riders up to upTo count.
+func (r *rule) holds(rec *record, upTo uint64, by matches) bool {
+	return rec.covered || r.enough(rec, upTo, by)
+}
+
+func (r *rule) enough(rec *record, upTo uint64, by matches) bool {
+	for _, v := range r.raft.Electorate().Sets() {
 		if !coveredIn(v, rec, upTo, by) {
 			return false
 		}
@@ -86,9 +82,16 @@ func (c *Coder) coveredBy(rec *record, upTo uint64, by matches) bool {
 
 // cover reports whether the units of the header alone satisfy the rule, and
 // remembers it.
-func (l *leading) cover(rec *record) bool {
-	rec.covered = len(rec.raised) == 0 && l.coveredBy(rec, noLimit, l)
+func (r *rule) cover(rec *record) bool {
+	rec.covered = len(rec.raised) == 0 && r.holds(rec, noLimit, r.node)
 	return rec.covered
+}
+
+// uncover forgets which entries satisfy the commit rule.
+func (r *rule) uncover() {
+	for _, rec := range r.ledger.recs {
+		rec.covered = false
+	}
 }
 
 // coveredIn reports whether the rule holds in one set of voters.
@@ -104,45 +107,30 @@ func coveredIn(v quorum.MajorityConfig, rec *record, upTo uint64, by matches) bo
 	return ecraft.Covered(rec.hdr.D, (len(v)+1)/2, held)
 }
 
-// committed notes a higher commit index.
-func (l *leading) committed(from, to uint64) {
-	g := &l.ledger
-	for _, rec := range g.recs[g.at(from+1):] {
-		if rec.id.Index > to {
-			break
-		}
-		rec.hedgeAt = 0
-		if len(rec.raised) == 0 {
-			continue
-		}
-		alone := record{id: rec.id, hdr: rec.hdr}
-		if !l.coveredBy(&alone, to, l) {
-			l.emit(Event{Kind: RiderCommit, Index: rec.id.Index})
+// levelOf returns the level at which the members in alive can commit: so many of the
+// members that any half leaves must hold a payload together.
+func (r *rule) levelOf(alive func(id uint64) bool) int {
+	level := ecraft.MaxUnits
+	for _, v := range r.raft.Electorate().Sets() {
+		if len(v) > 0 {
+			level = min(level, countIf(v, alive)-len(v)/2)
 		}
 	}
-	if o := l.observer(); o != nil {
-		o.Committed(to)
-	}
+	return level
 }
 
-// Committed hears that the commit index has risen: payloads take their time from
-// then on.
-func (c *Coder) Committed(from, to uint64) {
-	if c.leads != nil {
-		c.leads.committed(from, to)
-	}
-	c.noteHeldBack()
-	if c.cfg.Clock == nil {
-		return
-	}
-	now := c.now()
-	g := &c.ledger
-	for _, rec := range g.recs[g.at(from+1):] {
-		if rec.id.Index > to {
-			break
-		}
-		if rec.since = now; rec.complete {
-			c.emit(Event{Kind: Delayed, Index: rec.id.Index})
+func countIf(v quorum.MajorityConfig, ok func(id uint64) bool) (n int) {
+	for id := range v {
+		if ok(id) {
+			n++
 		}
 	}
+	return n
 }
+
+func anybody(uint64) bool { return true }
+func nobody(uint64) bool  { return false }
+
+// enoughWith reports whether an entry could be committed if only the members in alive
+// acknowledged the whole log.
+func (r *rule) enoughWith(rec *record, alive present) bool { return r.enough(rec, noLimit, alive) }

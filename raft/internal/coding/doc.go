@@ -14,29 +14,45 @@
 //
 // # Where things are
 //
-//	coder.go      what every node that codes knows, and the news of roles and ticks
-//	messages.go   what Raft's own messages tell, and carry, for coding
-//	ledger.go     what the headers in the log say
-//	note.go       entries come into the log, leave it, are applied
-//	riders.go     which entries carry units of which others
+// The parts of coding are values, and each file needs only files above it. From the
+// bottom, what every node has:
 //
-//	leading.go    what a leader knows besides
-//	seal.go       a leader makes envelopes
-//	forms.go      and makes them over for each receiver
-//	cover.go      the commit rule: what any half can decode
-//	raise.go      more units for entries that are late: fallback and hedge
-//
-//	exchange.go   followers complete each other's payloads
-//	want.go       what a node lacks, and asks for
-//	unwrap.go     payloads are put in on the way to the host
-//
-//	recovery.go   what the winner of an election does before it leads
-//	members.go    changes of members wait until what is committed is safe
-//	headers.go    what others know of entries that are compacted
-//	report.go     what members say of themselves
-//	stuck.go      snapshots for members that nobody can complete
-//	voters.go     a vote only for members that read envelopes
-//	settled.go    members in force, told to candidates
-//	foreign.go    envelopes that a node is not set up to read
+//	node.go       what every part sees of its node, and its messages
 //	spans.go      where the log is coded
+//	riders.go     which entries carry units of which others
+//	ledger.go     what the headers in the log say
+//	cover.go      the commit rule: what any half can decode
+//	accounts.go   what members say of themselves
+//	payloads.go   the payloads that this node can produce, for its host and for others
+//	units.go      units come, and are kept
+//	want.go       what a node lacks, and asks for
+//	push.go       followers push units to each other
+//	note.go       entries come into the log
+//	report.go     what this node says of itself
+//	recovery.go   what the winner of an election does before it leads
+//	parts.go      all these together
+//
+// What a leader has besides:
+//
+//	slots.go      the followers by slot
+//	unplaced.go   entries that have no place in the log yet
+//	check.go      what is committed must be safe under other members
+//	forms.go      each receiver's form of an entry
+//	raise.go      more units for entries that are late: fallback and hedge
+//	seal.go       the leader's own form of an entry
+//	voters.go     a vote only for members that read envelopes
+//	members.go    changes of members wait until what is committed is safe
+//	stuck.go      snapshots for members that nobody can complete
+//	leading.go    all these together
+//
+// And what Raft calls:
+//
+//	coder.go      a node that codes; roles and ticks
+//	brakes.go     forms, brakes and reads
+//	news.go       news of the log and of the members
+//	messages.go   what messages tell, and carry, for coding
+//	settled.go    members in force, told to candidates
+//	status.go     what hosts see and set
+//	invariants.go what always holds
+//	foreign.go    envelopes that a node is not set up to read
 package coding

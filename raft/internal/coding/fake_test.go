@@ -72,7 +72,7 @@ func (f *fake) leads() *leading {
 	f.Turned(f.role, f.term, f.lead)
 	for id := range f.members.Progress {
 		if id != f.id {
-			a := f.account(id)
+			a := f.accounts.account(id)
 			a.setCapable(true)
 			a.known = true
 		}

@@ -37,7 +37,7 @@ func (c *Coder) brokenLedger() error {
 			if err != nil || env == nil {
 				continue
 			}
-			if k := c.spans.last(); e.GetIndex() > k {
+			if k := c.ledger.spans.last(); e.GetIndex() > k {
 				return fmt.Errorf("entry %d is not plain, the last span ends at %d", e.GetIndex(), k)
 			}
 			if env.Kind == ecraft.Coded {
@@ -86,15 +86,15 @@ func (c *Coder) brokenPayloads() error {
 		return fmt.Errorf("%d leading records are called complete, %d are", c.ledger.ready, ready)
 	}
 	for _, rec := range c.ledger.recs {
-		there := rec.whole || c.store.Payload(rec.id) != nil
+		there := rec.whole || c.payloads.store.Payload(rec.id) != nil
 		if rec.complete != there {
 			return fmt.Errorf("entry %v: complete is %t, that the payload can be produced is %t", rec.id, rec.complete, there)
 		}
-		if rec.pinned && !rec.whole && !c.store.Known(rec.id) {
+		if rec.pinned && !rec.whole && !c.payloads.store.Known(rec.id) {
 			return fmt.Errorf("entry %v is pinned, and the store does not know it", rec.id)
 		}
 	}
-	if k := c.completeTo(); k < c.log.Applied() {
+	if k := c.payloads.completeTo(); k < c.log.Applied() {
 		return fmt.Errorf("complete up to %d, but %d is applied", k, c.log.Applied())
 	}
 	return nil
@@ -110,12 +110,12 @@ func (c *Coder) brokenRoles() error {
 		return fmt.Errorf("role %d, and leads is %t", role, c.leads != nil)
 	case (c.recovery != nil) != (role == extend.Winner):
 		return fmt.Errorf("role %d, and recovery is %t", role, c.recovery != nil)
-	case role == extend.Follower && len(c.wanted) > 0:
-		return fmt.Errorf("a follower wants %d entries for others", len(c.wanted))
+	case role == extend.Follower && len(c.payloads.wanted) > 0:
+		return fmt.Errorf("a follower wants %d entries for others", len(c.payloads.wanted))
 	case c.acked.Index > c.log.Last().Index && c.acked.Term == c.term:
 		return fmt.Errorf("index %d is acknowledged, the log ends at %d", c.acked.Index, c.log.Last().Index)
 	}
-	for index, rec := range c.wanted {
+	for index, rec := range c.payloads.wanted {
 		if rec.id.Index != index || !rec.pinned && index > c.log.Applied() {
 			return fmt.Errorf("entry %v is wanted under index %d, pinned: %t", rec.id, index, rec.pinned)
 		}
@@ -136,17 +136,17 @@ func (c *Coder) brokenLeading() error {
 	}
 	for _, rec := range c.ledger.recs {
 		base := record{id: rec.id, hdr: rec.hdr}
-		if rec.covered && !l.coveredBy(&base, noLimit, l) {
+		if rec.covered && !l.holds(&base, noLimit, l.node) {
 			return fmt.Errorf("entry %v is called covered, and its own units do not satisfy the commit rule", rec.id)
 		}
 	}
-	for _, id := range l.members {
+	for _, id := range l.slots.members {
 		if !l.follows(id) || id == l.id {
 			return fmt.Errorf("%x has a slot, and is no follower", id)
 		}
 	}
-	if len(l.members) != len(l.round.Followers) || len(l.members) != len(l.units) {
-		return fmt.Errorf("%d members have slots, the policy sees %d", len(l.members), len(l.round.Followers))
+	if len(l.slots.members) != len(l.slots.round.Followers) || len(l.slots.members) != len(l.slots.units) {
+		return fmt.Errorf("%d members have slots, the policy sees %d", len(l.slots.members), len(l.slots.round.Followers))
 	}
 	return nil
 }

@@ -4,187 +4,193 @@
 package coding
 
 import (
-	"slices"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// leading is the state of a leader that codes: slots, and entries on their way. The
-// state begins and ends with the leadership.
+// leading is the state of a leader that codes. The state begins and ends with the
+// leadership.
 type leading struct {
-	*Coder
-	// members are the followers by slot, voters first, then learners, in order
-	// of id; round has them in the policy's form. Both are made anew when the
-	// configuration changes, and not changed: headers share members.
-	//
-	// Invariant: each is a follower of now, and the policy sees as many.
-	members []uint64
-	round   ecraft.Round
-	units   []int
+	rule
+	accounts *accounts
 
-	// blocked are members that wait for entries this leader must complete.
-	blocked map[uint64]bool
-	// lagging is since when members catch up.
-	lagging map[uint64]time.Duration
-	check   memberCheck
-	// call is the answers of voters to come, while a change waits for them.
-	call rollCall
+	slots    slots
+	unplaced unplaced
+	forms    forms
+	raiser   raiser
+	hedger   hedger
+	sealer   sealer
+	stuck    stuckMembers
+	check    memberCheck
+	call     rollCall
+	changes  changes
 	// anewFrom is the entry from which on acknowledgements count as reports.
 	anewFrom uint64
-	// askedHeaders is the tick of the last question for headers.
-	askedHeaders int
-	// hedgeNext is when to look for late entries, by the clock; 0: there is no
-	// entry with a timer.
-	hedgeNext time.Duration
-	// credit is what hedges may still send, in bytes.
-	credit int
-	// stuck is how many ticks a member has been stuck.
-	stuck map[uint64]int
-	// first is the index of the first entry of this term, sentTo the highest index sent
-	// to a member in this term.
-	//
-	// Invariant: neither falls, whatever becomes of the messages.
-	first  uint64
-	sentTo map[uint64]uint64
-	// made are the entries that this leader has asked for, or sealed.
-	//
-	// Invariant: empty after each call, because effects are carried out.
-	made []made
-	// saved is by how much shorter the host makes the next append.
-	saved int
 }
 
-// begin begins a leadership.
-func (c *Coder) begin() {
-	c.leads = &leading{Coder: c, blocked: map[uint64]bool{}, lagging: map[uint64]time.Duration{}, stuck: map[uint64]int{},
-		first: c.log.Last().Index + 1, sentTo: map[uint64]uint64{}}
-	if o := c.leads.observer(); o != nil {
-		o.Reset(c.now())
+// newLeading begins a leadership.
+func newLeading(p *parts) *leading {
+	n, g, all := p.node, p.ledger, p.accounts
+	l := &leading{
+		rule: p.rule, accounts: all,
+		slots:    slots{node: n},
+		unplaced: unplaced{node: n, ledger: g},
+		stuck:    stuckMembers{accounts: all, wants: p.wants, stuck: map[uint64]int{}, first: n.log.Last().Index + 1, sentTo: map[uint64]uint64{}},
+		check:    memberCheck{accounts: all},
+		call:     rollCall{accounts: all},
 	}
-	c.leads.arrangeSlots()
-}
-
-// made is an entry of this leader that is not in the log yet. Where the entry will stand, only
-// the log knows: another may be appended first.
-type made struct {
-	ent *pb.Entry
-	// rec is the record of a coded entry, nil for others; stands, if set, hears where the
-	// entry stands.
-	rec    *record
-	stands func(id ecraft.ID)
-}
-
-// append asks for an entry, and has stands hear where it stands.
-func (l *leading) append(data []byte, stands func(id ecraft.ID)) {
-	e := &pb.Entry{Term: new(l.raft.Term()), Type: pb.EntryNormal.Enum(), Data: data}
-	l.made = append(l.made, made{ent: e, stands: stands})
-	l.Ask(extend.Effect{Do: extend.Append, Ent: e})
-}
-
-// appended notes where this leader's own entries stand.
-func (l *leading) appended(ents []*pb.Entry) {
-	for _, e := range ents {
-		i := slices.IndexFunc(l.made, func(m made) bool { return m.ent == e })
-		if i < 0 {
-			continue // plain
-		}
-		m, id := l.made[i], idOf(e)
-		if i == 0 {
-			l.made = l.made[1:]
-		} else {
-			l.made = slices.Delete(l.made, i, i+1)
-		}
-		if m.rec != nil {
-			m.rec.id = id
-			l.ledger.add(m.rec)
-			l.ledger.keep(m.rec, m.rec.word)
-			l.spans.add(id.Index)
-		}
-		if m.stands != nil {
-			m.stands(id)
-		}
+	w := &words{payloads: p.payloads, accounts: all, check: &l.check}
+	l.forms = forms{words: w, wants: p.wants, blocked: map[uint64]bool{}, lagging: map[uint64]time.Duration{}}
+	l.raiser = raiser{rule: p.rule, words: w, wants: p.wants, unplaced: &l.unplaced}
+	l.hedger = hedger{rule: p.rule, accounts: all, slots: &l.slots, raiser: &l.raiser}
+	l.sealer = sealer{accounts: all, slots: &l.slots, unplaced: &l.unplaced, hedger: &l.hedger}
+	l.changes = changes{node: n, check: &l.check, call: &l.call, raiser: &l.raiser, slots: &l.slots, reports: p.reports}
+	if o := n.observer(); o != nil {
+		o.Reset(n.now())
 	}
-	l.ledger.trim(l.cfg.Memory)
+	l.slots.arrange()
+	return l
 }
 
 // tick lets a tick pass.
 func (l *leading) tick() {
-	l.hedge()
+	l.hedger.hedge()
 	l.unblock()
-	l.serveStuck()
-	l.handOverIfStuck()
-	l.readyTransferee()
-	l.workOnChange()
+	l.stuck.serve(l.slots.members, l.forms.blocked)
+	l.stuck.handOver()
+	l.stuck.readyTransferee()
+	l.changes.work()
 }
 
 // unblock sends live members the entries that can be made by now.
 func (l *leading) unblock() {
-	for _, id := range l.members {
-		if l.healthy(id) {
+	for _, id := range l.slots.members {
+		if l.accounts.healthy(id) {
 			l.unblockOne(id)
 		}
 	}
 }
 
 func (l *leading) unblockOne(id uint64) {
-	if l.blocked[id] {
+	if l.forms.blocked[id] {
 		l.Ask(extend.Effect{Do: extend.Resend, To: id})
 	}
 }
 
-// arrangeSlots gives each follower its slot, for entries from now on.
-func (l *leading) arrangeSlots() {
-	was := l.members
-	l.members = nil
-	var learners []uint64
-	for _, id := range l.raft.Electorate().Everyone() {
-		switch pr, follows := l.raft.Progress(id); {
-		case !follows || id == l.id:
-		case pr.IsLearner:
-			learners = append(learners, id)
-		default:
-			l.members = append(l.members, id)
-		}
-	}
-	voters := len(l.members)
-	l.members = append(l.members, learners...)
-	l.units = make([]int, len(l.members))
-	// In a joint configuration each half must be able to decode: the smaller
-	// one sets the level.
-	smallest := l.raft.Electorate().Smallest()
-	l.round = ecraft.Round{
-		Voters:    smallest,
-		Layout:    ecraft.NewLayout(smallest, len(l.members)),
-		Followers: make([]ecraft.Member, len(l.members)),
-	}
-	for i, id := range l.members {
-		l.round.Followers[i] = ecraft.Member{ID: id, Voter: i < voters}
-	}
-	if o := l.observer(); o != nil {
-		now := l.now()
-		for _, id := range was {
-			if !slices.Contains(l.members, id) {
-				o.Left(id)
-				delete(l.lagging, id)
-			}
-		}
-		for _, id := range l.members {
-			if !slices.Contains(was, id) {
-				o.Joined(id, now)
-			}
-		}
+// waits reports whether a member or a change of the members waits for payloads.
+func (l *leading) waits() bool { return len(l.forms.blocked) > 0 || l.ticks-l.check.failedAt < 2 }
+
+// checks reports whether a check of the members concerns a compacted entry.
+func (l *leading) checks(index uint64) bool { return l.check.headers[index] != nil }
+
+// votersChanged hears that other voters count.
+func (l *leading) votersChanged() {
+	for _, id := range l.slots.arrange() {
+		delete(l.forms.lagging, id)
 	}
 }
 
-// observer returns the policy if it learns and there is a clock to learn by.
-func (l *leading) observer() ecraft.Observer {
-	if l.cfg.Clock == nil {
-		return nil
+// committed notes a higher commit index.
+func (l *leading) committed(from, to uint64) {
+	for _, rec := range l.ledger.behind(from) {
+		if rec.id.Index > to {
+			break
+		}
+		rec.hedgeAt = 0
+		if len(rec.raised) == 0 {
+			continue
+		}
+		alone := record{id: rec.id, hdr: rec.hdr}
+		if !l.holds(&alone, to, l.node) {
+			l.emit(Event{Kind: RiderCommit, Index: rec.id.Index})
+		}
 	}
-	o, _ := l.cfg.Policy.(ecraft.Observer)
-	return o
+	if o := l.observer(); o != nil {
+		o.Committed(to)
+	}
+}
+
+// heardAppend takes the report and the times of an answer to an append.
+func (l *leading) heardAppend(m *pb.Message) {
+	l.reported(m)
+	if m.GetReject() {
+		return
+	}
+	a, now := l.accounts.account(m.GetFrom()), l.now()
+	if m.GetIndex() > l.match(m.GetFrom()) {
+		a.ackedAt = now
+	}
+	if o := l.observer(); o != nil {
+		o.Acked(m.GetFrom(), m.GetIndex(), a.held, now)
+	}
+}
+
+// reported takes a member's report from an acknowledgement.
+func (l *leading) reported(m *pb.Message) {
+	if m.GetIndex() < l.anewFrom {
+		return // perhaps of an earlier process: see askAnew
+	}
+	from := m.GetFrom()
+	a := l.accounts.account(from)
+	before := a.capable
+	if !l.accounts.reported(a, m) {
+		return
+	}
+	if !before && a.capable {
+		l.forms.blocked[from] = true
+	}
+	if !a.stuck {
+		delete(l.stuck.stuck, from)
+	}
+}
+
+// askLagging sends an append, if need be without entries, to a member that by its last
+// report lacks payloads of acknowledged entries: the report may be old, and the answer
+// has a new one.
+func (l *leading) askLagging(id uint64) {
+	a := l.accounts.of[id]
+	pr, _ := l.raft.Progress(id)
+	if a == nil || !a.capable || !a.known || a.completed >= pr.Match {
+		return
+	}
+	if sent := pr.Match < l.log.Last().Index || pr.State == tracker.StateProbe; !sent {
+		l.Ask(extend.Effect{Do: extend.Probe, To: id})
+	}
+}
+
+// sent notes that an append with entries leaves for a member.
+func (l *leading) sent(to uint64, ents []*pb.Entry) {
+	last := ents[len(ents)-1].GetIndex()
+	l.stuck.sentTo[to] = max(l.stuck.sentTo[to], last)
+	if o := l.observer(); o != nil {
+		o.Sent(to, last, extend.EncodedSize(ents...)-l.forms.saved, l.now())
+	}
+}
+
+// askAnew has every member report again.
+func (l *leading) askAnew() {
+	clear(l.stuck.stuck)
+	// This entry is acknowledged by processes of now.
+	l.anewFrom = noLimit
+	l.unplaced.append(nil, func(id ecraft.ID) { l.anewFrom = id.Index })
+	l.Ask(extend.Effect{Do: extend.Spread})
+}
+
+// takeOver begins the term with carriers for the entries of earlier terms behind the
+// commit index, with the units that the members which are alive need to commit these
+// entries: the former leader hardly is. The result says whether there are any carriers.
+func (l *leading) takeOver(former uint64) bool {
+	alive := func(id uint64) bool {
+		return id == l.id || id != former || l.accounts.healthy(id)
+	}
+	n := l.raiser.raise(alive)
+	if n > 0 {
+		l.emit(Event{Kind: Fallback, Index: l.log.Committed() + 1, Count: n})
+	}
+	return n > 0
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/raft/internal/extend"
 )
 
 // ledger has one record for each coded entry that is not applied, by the headers in the
@@ -24,6 +25,13 @@ type ledger struct {
 	ready int
 	// riders also has the riders for applied entries.
 	riders riders
+	// spans is where the log has entries that are not plain.
+	//
+	// Invariant: no entry behind its last is an envelope.
+	spans spans
+	// stale is the first index at which Storage may still have a coded entry that
+	// another has replaced: not once the tail begins behind the index.
+	stale uint64
 	// words is the bytes of the payloads that records keep with their codewords,
 	// bare a number of leading records that keep none.
 	//
@@ -99,6 +107,9 @@ func (g *ledger) find(index uint64) *record {
 	return nil
 }
 
+// behind returns the records behind an index, for example the commit index.
+func (g *ledger) behind(index uint64) []*record { return g.recs[g.at(index+1):] }
+
 func (g *ledger) add(rec *record) {
 	g.recs = append(g.recs, rec)
 	if rec.complete && g.ready == len(g.recs)-1 {
@@ -116,8 +127,14 @@ func (g *ledger) ride(at uint64, r ecraft.Rider) {
 	}
 }
 
-// cut forgets entries from index on.
-func (g *ledger) cut(index uint64) {
+// cut forgets entries from index on, which are about to leave the log.
+func (g *ledger) cut(log extend.Log, index uint64) {
+	if _, stored := log.Stored(); g.spans.last() >= index {
+		if unwritten := g.stale > stored; !unwritten || index < g.stale {
+			g.stale = index
+		}
+		g.spans.cut(index)
+	}
 	g.riders.keep(0, index)
 	i := g.at(index)
 	for _, rec := range g.recs[i:] {
@@ -135,6 +152,19 @@ func (g *ledger) cut(index uint64) {
 	}
 }
 
+// restored begins anew behind a snapshot.
+func (g *ledger) restored(index uint64) {
+	*g = ledger{riders: riders{from: index + 1}, spans: spans{before: index}}
+}
+
+// dense reports whether Storage has no coded entry, also once the tail is written: no
+// coded entry stands for a snapshot not written yet, and no entry not written yet stands
+// in the place of a coded entry.
+func (g *ledger) dense(log extend.Log) bool {
+	first, last := log.Stored()
+	return g.spans.last() < first && g.stale <= last
+}
+
 // forgetUpTo forgets applied entries.
 func (g *ledger) forgetUpTo(index uint64) {
 	i := g.at(index + 1)
@@ -147,6 +177,14 @@ func (g *ledger) forgetUpTo(index uint64) {
 	clear(g.recs[:i])
 	g.recs = g.recs[i:]
 	g.ready, g.bare = max(g.ready-i, 0), max(g.bare-i, 0)
+}
+
+// forgetRiders forgets carriers that the log has lost at its front.
+func (g *ledger) forgetRiders(first uint64) {
+	if x := &g.riders; len(x.carriers) > 0 && first > x.first {
+		x.first = first
+		x.keep(first, noLimit)
+	}
 }
 
 // incomplete returns the first record whose payload is lacking, or nil.
@@ -167,30 +205,6 @@ func (g *ledger) complete(rec *record, here bool) {
 	}
 	for g.ready < len(g.recs) && g.recs[g.ready].complete {
 		g.ready++
-	}
-}
-
-// incomplete returns the first record whose payload is lacking, or nil.
-func (c *Coder) incomplete() *record { return c.ledger.incomplete() }
-
-// forgetting notes entries given up by the store for lack of room, and so lacking again.
-// The call follows each call that may make the store give up entries.
-func (c *Coder) forgetting() {
-	from, ok := c.store.Forgot()
-	if !ok {
-		return
-	}
-	if c.mayExpect(from) {
-		c.noRoomFrom, c.noRoomTick = from, c.ticks
-	}
-	for _, rec := range c.ledger.recs[c.ledger.at(from):] {
-		if rec.whole || c.store.Known(rec.id) {
-			continue
-		}
-		rec.unpushed = true
-		if rec.complete {
-			c.ledger.complete(rec, false)
-		}
 	}
 }
 

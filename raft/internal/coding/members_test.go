@@ -45,9 +45,9 @@ func TestStuckLeaderFindsSuccessor(t *testing.T) {
 			l := f.leads()
 			for id, applied := range tt.applied {
 				f.heard(id)
-				f.account(id).applied = applied
+				f.accounts.account(id).applied = applied
 			}
-			got, _ := l.successor()
+			got, _ := l.stuck.successor()
 			require.Equal(t, tt.want, got)
 		})
 	}
@@ -60,8 +60,8 @@ func TestMembersAreAskedToRelease(t *testing.T) {
 	f := newFake(t)
 	l := f.leads()
 	l.check.voters = f.members.Voters[0]
-	f.account(2).released = 9
-	l.askRelease(9)
+	f.accounts.account(2).released = 9
+	l.changes.askRelease(9)
 	f.perform()
 	require.Len(t, f.sent, 1)
 	ask := f.sent[0]
@@ -94,16 +94,16 @@ func TestMembersAreAskedToRelease(t *testing.T) {
 // its id, whatever entries from between say.
 func TestAccountEndsWhenItsMemberLeaves(t *testing.T) {
 	f := newFake(t)
-	f.account(3).setCapable(true)
+	f.accounts.account(3).setCapable(true)
 	with, without := f.members.Progress, tracker.ProgressMap{1: f.members.Progress[1], 2: f.members.Progress[2]}
 	f.members.Progress = without
 	f.Switched(with)
-	require.Nil(t, f.accounts[3], "it has left")
-	f.account(3).setCapable(true) // an entry from between names it
+	require.Nil(t, f.accounts.of[3], "it has left")
+	f.accounts.account(3).setCapable(true) // an entry from between names it
 	f.members.Progress = with
 	f.Switched(without)
-	require.Nil(t, f.accounts[3], "another has come")
-	f.account(3).setCapable(true)
+	require.Nil(t, f.accounts.of[3], "another has come")
+	f.accounts.account(3).setCapable(true)
 	f.Switched(nil)
-	require.Nil(t, f.accounts[3], "after a snapshot nothing is known")
+	require.Nil(t, f.accounts.of[3], "after a snapshot nothing is known")
 }

@@ -4,15 +4,17 @@
 package coding
 
 import (
+	"errors"
+	"fmt"
+
 	pb "go.etcd.io/raft/v3/raftpb"
-	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
 // Raft's own messages, as they arrive and leave: their news for coding, and the fields
-// filled by coding.
+// filled by coding. And messages between nodes that code.
 
 // Arrives hears of a message of another node, before Raft takes the message.
 func (c *Coder) Arrives(m *pb.Message) {
@@ -25,7 +27,7 @@ func (c *Coder) Arrives(m *pb.Message) {
 		}
 	case pb.MsgHeartbeatResp:
 		if c.isAnswer(m) {
-			if o := c.leads.observer(); o != nil {
+			if o := c.observer(); o != nil {
 				o.HeartbeatAnswered(from, c.now())
 			}
 		}
@@ -47,24 +49,10 @@ func (c *Coder) isAnswer(m *pb.Message) bool {
 	return c.leads != nil && m.GetTerm() == c.raft.Term() && m.GetFrom() != c.id && c.follows(m.GetFrom())
 }
 
-// follows reports whether a node is a member here or, at a leader, one to come.
-func (c *Coder) follows(id uint64) bool {
-	_, ok := c.raft.Progress(id)
-	return ok
-}
-
-// heardAppend takes the report and the times of an answer to an append.
-func (l *leading) heardAppend(m *pb.Message) {
-	l.reported(m)
-	if m.GetReject() {
-		return
-	}
-	a, now := l.account(m.GetFrom()), l.now()
-	if m.GetIndex() > l.match(m.GetFrom()) {
-		a.ackedAt = now
-	}
-	if o := l.observer(); o != nil {
-		o.Acked(m.GetFrom(), m.GetIndex(), a.held, now)
+// heard notes a sign of life of a member.
+func (c *Coder) heard(id uint64) {
+	if c.accounts.heard(id) {
+		c.wants.puller.Heard(id)
 	}
 }
 
@@ -72,15 +60,16 @@ func (l *leading) heardAppend(m *pb.Message) {
 func (c *Coder) Handled(m *pb.Message) {
 	switch m.GetType() {
 	case pb.MsgApp:
-		c.share(c.fresh.ents, c.fresh.envs, m.GetCommit())
-		c.fresh = accepted{}
+		f := &c.intake.fresh
+		c.pushes.share(f.ents, f.envs, m.GetCommit())
+		*f = accepted{}
 	case pb.MsgHeartbeat:
 		if c.raft.Role() == extend.Follower {
-			c.reportNews()
+			c.reports.news()
 		}
 	case pb.MsgProp:
 		if c.leads != nil {
-			c.leads.workOnChange() // the proposal may be a change
+			c.leads.changes.work() // the proposal may be a change
 		}
 	case pb.MsgAppResp:
 		if c.isAnswer(m) && !m.GetReject() {
@@ -93,24 +82,10 @@ func (c *Coder) Handled(m *pb.Message) {
 	}
 }
 
-// askLagging sends an append, if need be without entries, to a member that by its last
-// report lacks payloads of acknowledged entries: the report may be old, and the answer
-// has a new one.
-func (l *leading) askLagging(id uint64) {
-	a := l.accounts[id]
-	pr, _ := l.raft.Progress(id)
-	if a == nil || !a.capable || !a.known || a.completed >= pr.Match {
-		return
-	}
-	if sent := pr.Match < l.log.Last().Index || pr.State == tracker.StateProbe; !sent {
-		l.Ask(extend.Effect{Do: extend.Probe, To: id})
-	}
-}
-
 // Unreachable hears that the host could not reach a member.
 func (c *Coder) Unreachable(id uint64) {
 	if c.follows(id) {
-		c.account(id).unreachable = true
+		c.accounts.account(id).unreachable = true
 	}
 }
 
@@ -136,14 +111,13 @@ func (c *Coder) Leaves(m *pb.Message) {
 		if to == c.id {
 			return
 		}
-		c.told, c.toldTick = c.report(), c.ticks
-		m.Context = c.told.encode()
+		m.Context = c.reports.tell()
 		if !m.GetReject() && m.Index != nil {
 			c.acked = ecraft.ID{Term: c.raft.Term(), Index: max(m.GetIndex(), c.acked.Index)}
 		}
 	case pb.MsgVote, pb.MsgPreVote:
 		if m.Context == nil {
-			m.Context = c.report().encode()
+			m.Context = c.reports.report().encode()
 		}
 	case pb.MsgVoteResp, pb.MsgPreVoteResp:
 		if k := c.log.Committed(); m.GetReject() {
@@ -159,25 +133,133 @@ func (c *Coder) Leaves(m *pb.Message) {
 			c.leads.sent(to, ents)
 		}
 	case pb.MsgHeartbeat:
-		if o := c.observer(); o != nil {
+		if o := c.observer(); o != nil && c.leads != nil {
 			o.HeartbeatSent(to, c.now())
 		}
 	}
 }
 
-// sent notes that an append with entries leaves for a member.
-func (l *leading) sent(to uint64, ents []*pb.Entry) {
-	last := ents[len(ents)-1].GetIndex()
-	l.sentTo[to] = max(l.sentTo[to], last)
-	if o := l.observer(); o != nil {
-		o.Sent(to, last, extend.EncodedSize(ents...)-l.saved, l.now())
-	}
-}
-
-// observer returns a leader's policy, if the policy learns.
-func (c *Coder) observer() ecraft.Observer {
-	if c.leads == nil {
+// Check refuses a message about units that no correct node sends.
+func (c *Coder) Check(m *pb.Message) error {
+	if t := m.GetType(); t != MsgUnits && t != MsgUnitsAsk {
 		return nil
 	}
-	return c.leads.observer()
+	if len(m.GetContext()) != 1 || m.GetTerm() != 0 {
+		return fmt.Errorf("message of type %d from %x has term %d and a context of %d bytes; it must have term 0 and 1 byte",
+			m.GetType(), m.GetFrom(), m.GetTerm(), len(m.GetContext()))
+	}
+	if n := len(m.GetEntries()); n > maxRecovered && m.GetType() == MsgUnitsAsk {
+		return fmt.Errorf("%x asks for units of %d entries; at most %d can be", m.GetFrom(), n, maxRecovered)
+	}
+	for i, e := range m.GetEntries() {
+		if e.GetTerm() == 0 || e.GetTerm() > maxTerm || i > 0 && e.GetIndex() <= m.GetEntries()[i-1].GetIndex() {
+			return fmt.Errorf("message of type %d from %x has entry %d/%d out of order or without a term",
+				m.GetType(), m.GetFrom(), e.GetTerm(), e.GetIndex())
+		}
+	}
+	return nil
+}
+
+// Claims reports whether a message is the question of a node that has won an
+// election. Its term is in LogTerm.
+func (c *Coder) Claims(m *pb.Message) bool {
+	return m.GetType() == MsgUnitsAsk && len(m.GetContext()) == 1 && m.GetContext()[0] == forRecover
+}
+
+// Step takes a message about units that Check lets pass.
+func (c *Coder) Step(m *pb.Message) error {
+	switch m.GetType() {
+	case MsgUnitsAsk:
+		return c.stepAsk(m)
+	case MsgUnits:
+		return c.stepUnits(m)
+	}
+	return nil // another extension's
+}
+
+// stepUnits takes units, or headers, from another node.
+func (c *Coder) stepUnits(m *pb.Message) error {
+	from := m.GetFrom()
+	if m.GetContext()[0] == forReading { // also from members to come
+		if c.leads != nil {
+			c.leads.call.readingArrived(m)
+		}
+		return nil
+	}
+	if !c.follows(from) && !c.raft.Electorate().Expects(from) {
+		return nil // no member, as far as is known here
+	}
+	c.heard(from)
+	purpose := m.GetContext()[0]
+	if purpose == forRecover {
+		if c.recovery != nil {
+			return c.recovery.answered(m)
+		}
+		return nil
+	}
+	if purpose == forHeaderAnswer {
+		if l := c.leads; l != nil {
+			return l.check.headersArrived(m)
+		}
+		return nil
+	}
+	var refused error
+	for _, e := range m.GetEntries() {
+		refused = errors.Join(refused, c.take(from, e))
+		if purpose == forAnswer {
+			c.wants.puller.Answered(from, idOf(e))
+		}
+	}
+	if c.leads != nil {
+		c.leads.unblock()
+	}
+	if purpose == forAnswer {
+		c.wants.pull() // there may be more to ask for
+	}
+	return refused
+}
+
+// take takes the units of one entry.
+func (c *Coder) take(from uint64, e *pb.Entry) error {
+	if c.recovery != nil {
+		return c.recovery.take(from, e)
+	}
+	return c.payloads.take(from, e)
+}
+
+// stepAsk answers a question for units.
+func (c *Coder) stepAsk(m *pb.Message) error {
+	from := m.GetFrom()
+	switch m.GetContext()[0] {
+	case forAsk:
+		c.heard(from)
+		e := c.unitsMessage(MsgUnits, from, forAnswer)
+		if err := c.payloads.answer(e, m); err != nil {
+			return err
+		}
+		c.send(e)
+	case forHeaderAsk:
+		c.answerHeaders(m)
+	case forReading:
+		c.answerReading(m)
+	case forRelease:
+		if from == c.raft.Lead() && m.GetLogTerm() == c.raft.Term() {
+			c.reports.askForSnapshot(m.GetIndex())
+		}
+	case forRecover:
+		return c.answerWinner(m)
+	}
+	return nil
+}
+
+// answerWinner answers the winner of an election, in whose term this node is.
+func (c *Coder) answerWinner(m *pb.Message) error {
+	c.heard(m.GetFrom())
+	answer := c.unitsMessage(MsgUnits, m.GetFrom(), forRecover)
+	answer.Index = new(c.log.Last().Index)
+	if err := c.payloads.answer(answer, m); err != nil {
+		return err
+	}
+	c.vouch(answer)
+	return nil
 }

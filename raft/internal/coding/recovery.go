@@ -4,6 +4,7 @@
 package coding
 
 import (
+	"errors"
 	"fmt"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -28,7 +29,7 @@ import (
 //
 // Usually pushes have brought all payloads in time, and the winner leads at once.
 type recovery struct {
-	*Coder
+	*payloads
 	// answers are the members that have answered, by index of the entry.
 	answers map[uint64]map[uint64]bool
 	// said are the members that have answered at all.
@@ -40,61 +41,23 @@ type recovery struct {
 	sinceAsk, taken int
 }
 
-// MayLead reports whether the winner of an election may lead at once: no payload
-// behind its commit index is lacking, and one configuration at most is not in force.
-// With more, the winner learns the commit index first.
-func (c *Coder) MayLead() bool { return !c.raft.Electorate().Torn() && len(c.lackingTail()) == 0 }
-
 // recover begins a recovery.
-func (c *Coder) recover() {
-	rc := &recovery{Coder: c, answers: map[uint64]map[uint64]bool{}, said: map[uint64]bool{c.id: true}, asked: map[uint64]int{}}
-	c.recovery = rc
-	c.pinTail()
-	c.emit(Event{Kind: Recovery, Index: c.log.Committed() + 1, Count: len(c.lackingTail())})
+func (p *payloads) recover() *recovery {
+	rc := &recovery{payloads: p, answers: map[uint64]map[uint64]bool{}, said: map[uint64]bool{p.id: true}, asked: map[uint64]int{}}
+	p.pinTail()
+	p.emit(Event{Kind: Recovery, Index: p.log.Committed() + 1, Count: len(p.lackingTail())})
 	rc.ask()
+	return rc
 }
 
-// tail returns the records behind the commit index.
-func (c *Coder) tail() []*record {
-	g := &c.ledger
-	return g.recs[g.at(c.log.Committed()+1):]
-}
-
-// lackingTail returns the entries behind the commit index whose payloads this node
-// lacks.
-func (c *Coder) lackingTail() (out []*record) {
-	for _, rec := range c.tail() {
-		if !c.here(rec) {
-			out = append(out, rec)
-		}
-	}
-	return out
-}
-
-// here reports whether the payload of an entry can be produced.
-func (c *Coder) here(rec *record) bool {
-	_, err := c.payload(rec)
-	return err == nil
-}
-
-// pinTail keeps the payloads of entries behind the commit index.
-func (c *Coder) pinTail() {
-	for _, rec := range c.tail() {
-		if c.here(rec) {
-			c.pin(rec)
-		}
-	}
-}
-
-// Recovered reports whether the winner of an election may lead, and the index from
+// recovered reports whether the winner of an election may lead, and the index from
 // which on its log is to be cut before; 0: nowhere.
-func (c *Coder) Recovered() (cut uint64, done bool) {
-	rc := c.recovery
-	e := c.raft.Electorate()
+func (rc *recovery) recovered() (cut uint64, done bool) {
+	e := rc.raft.Electorate()
 	if e.Torn() && !agree(e, rc.said) {
 		return 0, false
 	}
-	if lacking := c.lackingTail(); len(lacking) > 0 {
+	if lacking := rc.lackingTail(); len(lacking) > 0 {
 		first := lacking[0].id
 		if !agree(e, rc.answers[first.Index]) {
 			return 0, false
@@ -112,15 +75,6 @@ func agree(e extend.Electorate, members map[uint64]bool) bool {
 		}
 	}
 	return true
-}
-
-// Cuts hears that the log will be cut from an index on; 0: not at all. The
-// recovery is over.
-func (c *Coder) Cuts(index uint64) {
-	if index > 0 {
-		c.emit(Event{Kind: Cut, Index: index, Count: int(c.log.Last().Index - index + 1)})
-	}
-	c.emit(Event{Kind: Recovered, Count: c.recovery.taken})
 }
 
 // maxRecovered bounds the entries in one question.
@@ -195,24 +149,6 @@ func (rc *recovery) tick() {
 	}
 }
 
-// Claims reports whether a message is the question of a node that has won an
-// election. Its term is in LogTerm.
-func (c *Coder) Claims(m *pb.Message) bool {
-	return m.GetType() == MsgUnitsAsk && len(m.GetContext()) == 1 && m.GetContext()[0] == forRecover
-}
-
-// answerWinner answers the winner of an election, in whose term this node is.
-func (c *Coder) answerWinner(m *pb.Message) error {
-	c.heard(m.GetFrom())
-	answer := c.unitsMessage(MsgUnits, m.GetFrom(), forRecover)
-	answer.Index = new(c.log.Last().Index)
-	if err := c.answer(answer, m); err != nil {
-		return err
-	}
-	c.vouch(answer)
-	return nil
-}
-
 // answered takes an answer of a member.
 func (rc *recovery) answered(m *pb.Message) error {
 	if m.GetLogTerm() != rc.raft.Term() {
@@ -234,7 +170,7 @@ func (rc *recovery) answered(m *pb.Message) error {
 			continue // committed and applied meanwhile
 		}
 		delete(rc.asked, from)
-		if err := rc.stepUnitsOf(from, e); err != nil {
+		if err := rc.payloads.take(from, e); err != nil {
 			refused = err // and no answer: the damaged units may be needed
 			continue
 		}
@@ -242,7 +178,7 @@ func (rc *recovery) answered(m *pb.Message) error {
 		news = news || !answers[from]
 		answers[from] = true
 	}
-	if _, done := rc.Recovered(); news && !done {
+	if _, done := rc.recovered(); news && !done {
 		rc.Ask(extend.Effect{Do: extend.Bear})
 		if ents := rc.questions(from, rc.lackingTail()); len(ents) > 0 {
 			rc.askFor(from, ents)
@@ -251,28 +187,23 @@ func (rc *recovery) answered(m *pb.Message) error {
 	return refused
 }
 
-// learn has the log be committed up to an index that another node knows to be
-// committed.
-func (c *Coder) learn(index uint64) {
-	if index <= c.log.Committed() {
-		return
+// take takes the units of one entry. If they show that units of answers were wrong, the
+// answers count no more, because their units are dropped.
+func (rc *recovery) take(from uint64, e *pb.Entry) error {
+	err := rc.payloads.take(from, e)
+	if errors.Is(err, gossip.ErrWrongPayload) {
+		delete(rc.answers, e.GetIndex())
 	}
-	if term, err := c.log.Term(index); err == nil {
-		c.Ask(extend.Effect{Do: extend.Commit, ID: ecraft.ID{Term: term, Index: index}})
-	}
+	return err
 }
 
-// TakeOver begins a leader's term with carriers for the entries of earlier terms behind
-// the commit index, with the units that the members which are alive need to commit
-// these entries. The result says whether there are any carriers.
-func (c *Coder) TakeOver() bool {
-	former := c.former
-	alive := func(id uint64) bool {
-		return id == c.id || id != former || c.healthy(id)
+// learn has the log be committed up to an index that another node knows to be
+// committed.
+func (rc *recovery) learn(index uint64) {
+	if index <= rc.log.Committed() {
+		return
 	}
-	n := c.leads.raise(alive)
-	if n > 0 {
-		c.emit(Event{Kind: Fallback, Index: c.log.Committed() + 1, Count: n})
+	if term, err := rc.log.Term(index); err == nil {
+		rc.Ask(extend.Effect{Do: extend.Commit, ID: ecraft.ID{Term: term, Index: index}})
 	}
-	return n > 0
 }

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	pb "go.etcd.io/raft/v3/raftpb"
-
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft/internal/extend"
 )
@@ -85,160 +83,79 @@ func parseReport(b []byte) (p report, err error) {
 	return p, nil
 }
 
-// account is a node's knowledge of a member.
-type account struct {
-	report
-	// capable says that the member reads envelopes like this node's, as its report says
-	// or a slot in an entry of the log.
-	capable bool
-	// wasCapable says that the member was capable at some time: its log may have coded
-	// entries.
-	wasCapable bool
-	// known says that the member has reported to this node.
-	known bool
-	// heardTick is the tick of the member's last message; unreachable says that the
-	// host could not reach the member since.
-	heardTick   int
-	unreachable bool
-	// shown is the highest index that the member reported as released, fellTick the
-	// tick since which its reports say less, or 0. warned says that the log has a line
-	// about the fall.
-	shown    uint64
-	fellTick int
-	warned   bool
-	// ackedAt is the time of the last acknowledgement of a new entry, by the clock.
-	ackedAt time.Duration
-}
-
-func (c *Coder) account(id uint64) *account {
-	a := c.accounts[id]
-	if a == nil {
-		a = &account{heardTick: c.ticks}
-		c.accounts[id] = a
-	}
-	return a
-}
-
-// reads notes that a member reads envelopes.
-func (c *Coder) reads(id uint64) {
-	if c.follows(id) {
-		c.account(id).setCapable(true)
-	}
-}
-
-// setCapable notes whether the member reads envelopes.
-func (a *account) setCapable(capable bool) {
-	a.capable = capable
-	a.wasCapable = a.wasCapable || capable
-}
-
-// heard notes a sign of life of a member.
-func (c *Coder) heard(id uint64) {
-	if id == c.id || !c.follows(id) {
-		return
-	}
-	a := c.account(id)
-	a.heardTick, a.unreachable = c.ticks, false
-	c.puller.Heard(id)
-}
-
-// healthy reports whether a member was heard from of late: within two
-// heartbeats and a tick.
-func (c *Coder) healthy(id uint64) bool {
-	a := c.accounts[id]
-	return a != nil && !a.unreachable && c.ticks-a.heardTick <= 2*c.cfg.HeartbeatTick+1
+// reports is this node's account of itself to its leader, and to its host.
+type reports struct {
+	*node
+	payloads *payloads
+	wants    *wants
+	// told is the last report to the leader, at toldTick.
+	told     report
+	toldTick int
+	// handed is when the oldest append that is not stored was handed out, storing the
+	// mean time that storing takes. Both are 0 without a clock.
+	handed, storing time.Duration
+	// releaseTick is the tick from which on the host may be asked for a snapshot again.
+	releaseTick int
 }
 
 // report returns this node's report.
-func (c *Coder) report() report {
+func (r *reports) report() report {
 	p := report{
-		plain:     c.plain,
-		dense:     c.dense(),
-		prefix:    uint64(c.cfg.ClearPrefix),
-		released:  c.released(),
-		completed: c.completeTo(),
-		applied:   c.log.Applied(),
-		held:      c.storing,
+		plain:     r.plain,
+		dense:     r.payloads.ledger.dense(r.log),
+		prefix:    uint64(r.cfg.ClearPrefix),
+		released:  r.released(),
+		completed: r.payloads.completeTo(),
+		applied:   r.log.Applied(),
+		held:      r.storing,
 	}
-	p.stuckAt, p.stuck = c.stuckAt()
+	p.stuckAt, p.stuck = r.wants.stuckAt()
 	return p
 }
 
-// released returns the highest index whose payload this node will never need again,
-// whatever crashes, once the last Ready is written.
-func (c *Coder) released() uint64 { return c.log.Released(c.log.First()) }
-
-// reported takes a member's report from an acknowledgement.
-func (l *leading) reported(m *pb.Message) {
-	c := l.Coder
-	if m.GetIndex() < l.anewFrom {
-		return // perhaps of an earlier process: see askAnew
-	}
-	a := c.account(m.GetFrom())
-	before := a.capable
-	p, err := parseReport(m.GetContext())
-	if err == nil {
-		l.watchCut(m.GetFrom(), a, p.released)
-	}
-	if p.dense && !m.GetReject() {
-		p.released = max(p.released, min(m.GetIndex(), l.log.Committed())) // nothing is lacking there
-	}
-	p.released = max(p.released, a.released) // a late message says less
-	a.report, a.known = p, true
-	a.setCapable(err == nil && p.prefix == uint64(c.cfg.ClearPrefix))
-	if err != nil {
-		return
-	}
-	if !before && a.capable {
-		l.blocked[m.GetFrom()] = true
-	}
-	if !p.stuck {
-		delete(l.stuck, m.GetFrom())
-	}
+// tell returns this node's report to the leader, for an acknowledgement.
+func (r *reports) tell() []byte {
+	r.told, r.toldTick = r.report(), r.ticks
+	return r.told.encode()
 }
 
-// watchCut looks whether a member's log begins before a cut that the member has shown.
-// If late messages are not the reason, the member's host showed the cut before it was
-// durable, and the member may need units that others left out because of the cut.
-func (l *leading) watchCut(id uint64, a *account, released uint64) {
-	if released >= a.shown {
-		a.shown, a.fellTick = released, 0
-		return
-	}
-	if a.fellTick == 0 {
-		a.fellTick = max(l.ticks, 1)
-	}
-	if l.ticks-a.fellTick >= l.cfg.ElectionTick && !a.warned {
-		a.warned = true
-		l.cfg.Logger.Warningf("raft: member %x has released its log up to %d, and said %d before; a host must not show a cut of its log, nor an index as released, "+
-			"until it is durable: what nobody else has any more of the entries between them is lost", id, released, a.shown)
-	}
-}
-
-// reportNews tells the leader of changes here since the last report, at most once a
+// news tells the leader of changes here since the last report, at most once a
 // heartbeat. After a restart, on an idle group, a follower has nothing to acknowledge:
 // it reports at its commit index, up to where the leader's log is known to match.
-func (c *Coder) reportNews() {
-	now := c.report()
-	news := now.completed != c.told.completed || now.released != c.told.released || now.dense != c.told.dense || now.stuck != c.told.stuck || now.stuckAt != c.told.stuckAt
-	if lacks := now.completed < c.log.Committed(); news || lacks && c.ticks-c.toldTick >= c.cfg.ElectionTick {
-		c.Ask(extend.Effect{Do: extend.Report, ID: ecraft.ID{Index: max(c.acked.Index, c.log.Committed())}})
+func (r *reports) news() {
+	now := r.report()
+	news := now.completed != r.told.completed || now.released != r.told.released || now.dense != r.told.dense || now.stuck != r.told.stuck || now.stuckAt != r.told.stuckAt
+	if lacks := now.completed < r.log.Committed(); news || lacks && r.ticks-r.toldTick >= r.cfg.ElectionTick {
+		r.Ask(extend.Effect{Do: extend.Report, ID: ecraft.ID{Index: max(r.acked.Index, r.log.Committed())}})
 	}
 }
 
 // HandedOut hears that the host was given entries to store, Stored that the entries are
 // stored: the time between is measured.
-func (c *Coder) HandedOut() {
-	if c.handed == 0 {
-		c.handed = c.now()
+func (r *reports) handedOut() {
+	if r.handed == 0 {
+		r.handed = r.now()
 	}
 }
 
 // Stored ends what HandedOut begins.
-func (c *Coder) Stored() {
-	if c.handed == 0 {
+func (r *reports) stored() {
+	if r.handed == 0 {
 		return
 	}
-	c.storing += (c.now() - c.handed - c.storing) / 8
-	c.handed = 0
+	r.storing += (r.now() - r.handed - r.storing) / 8
+	r.handed = 0
+}
+
+// askForSnapshot asks the host for a snapshot that covers an index, once in an election
+// timeout: the host may make a snapshot, and so release entries.
+func (r *reports) askForSnapshot(index uint64) {
+	if index <= r.released() {
+		r.told.released = 0 // the report was lost: repeat the news
+	}
+	if index <= r.released() || index > r.log.Applied() || r.ticks < r.releaseTick {
+		return
+	}
+	r.releaseTick = r.ticks + r.cfg.ElectionTick
+	_, _ = r.log.Snapshot() // the next report says how far
 }

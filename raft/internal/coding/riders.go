@@ -54,27 +54,27 @@ const seekPage = 1 << 20
 
 // seek looks for coded entries behind an applied entry, among entries not read at this
 // node's start. Each tick reads a page.
-func (c *Coder) seek(index uint64) {
-	x := &c.ledger.riders
-	first := c.log.First()
+func (g *ledger) seek(n *node, index uint64) {
+	x := &g.riders
+	first := n.log.First()
 	lo := max(index+1, first)
-	if lo >= x.from || x.seekTick == c.ticks {
+	if lo >= x.from || x.seekTick == n.ticks {
 		return
 	}
-	x.seekTick = c.ticks
+	x.seekTick = n.ticks
 	if lo < x.seekFrom || x.seekTo < first {
 		x.seekFrom, x.seekTo = lo, lo
 	}
-	ents, err := c.log.Slice(x.seekTo, min(x.from, c.log.Last().Index+1), seekPage)
+	ents, err := n.log.Slice(x.seekTo, min(x.from, n.log.Last().Index+1), seekPage)
 	if err != nil || len(ents) == 0 {
 		return
 	}
 	for _, e := range ents {
-		if !c.isEnvelope(e) {
+		if !n.isEnvelope(e) {
 			continue
 		}
 		x.found = max(x.found, e.GetIndex())
-		if env, err := c.open(e); err == nil {
+		if env, err := n.open(e); err == nil {
 			for _, r := range env.Riders {
 				x.add(r.ID, e.GetIndex())
 			}
@@ -84,22 +84,22 @@ func (c *Coder) seek(index uint64) {
 		return
 	}
 	if x.from = x.seekFrom; x.from <= first {
-		c.spans.lookedAt(first-1, x.found) // compacted entries may have been coded
+		g.spans.lookedAt(first-1, x.found) // compacted entries may have been coded
 	}
 }
 
 // riderUnits returns the units of an entry that carriers in this node's log have, and
 // whether all carriers could be read.
-func (c *Coder) riderUnits(id ecraft.ID) (units []ecraft.Strip, read bool) {
-	if c.ledger.find(id.Index) == nil {
-		c.seek(id.Index)
+func (g *ledger) riderUnits(n *node, id ecraft.ID) (units []ecraft.Strip, read bool) {
+	if g.find(id.Index) == nil {
+		g.seek(n, id.Index)
 	}
 	read = true
-	for _, at := range c.ledger.riders.carriers[id] {
+	for _, at := range g.riders.carriers[id] {
 		var carrier *ecraft.Envelope
-		term, err := c.log.Term(at)
+		term, err := n.log.Term(at)
 		if err == nil {
-			carrier, err = c.envelopeOf(ecraft.ID{Term: term, Index: at})
+			carrier, err = n.envelopeOf(ecraft.ID{Term: term, Index: at})
 		}
 		if err != nil {
 			read = false

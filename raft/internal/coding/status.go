@@ -3,12 +3,7 @@
 
 package coding
 
-import (
-	"time"
-
-	"github.com/weftraft/weft/ecraft"
-	"github.com/weftraft/weft/raft/internal/extend"
-)
+import "time"
 
 // Status is raft.CodingStatus, where its fields are described.
 type Status struct {
@@ -41,17 +36,17 @@ type Member struct {
 // Status returns the node's view of coded replication.
 func (c *Coder) Status() Status {
 	first, _ := c.log.Stored()
-	s := Status{Plain: c.plain, Dense: c.dense(), Completed: c.completeTo(), Released: c.log.Released(first), Memory: c.store.Bytes()}
-	s.StuckAt, _ = c.stuckAt()
+	s := Status{Plain: c.plain, Dense: c.ledger.dense(c.log), Completed: c.payloads.completeTo(), Released: c.log.Released(first), Memory: c.payloads.store.Bytes()}
+	s.StuckAt, _ = c.wants.stuckAt()
 	for _, rec := range c.ledger.recs {
 		e := rec.status()
-		e.Missing = c.missing(rec)
+		e.Missing = c.payloads.missing(rec)
 		s.Entries = append(s.Entries, e)
 	}
 	if l := c.leads; l != nil {
-		s.Active, s.Waiting = l.mayCode(), l.waitsFor()
-		s.Members = make(map[uint64]Member, len(c.accounts))
-		for id, a := range c.accounts {
+		s.Active, s.Waiting = l.sealer.mayCode(), l.call.waitsFor()
+		s.Members = make(map[uint64]Member, len(c.accounts.of))
+		for id, a := range c.accounts.of {
 			if c.follows(id) && id != c.id {
 				s.Members[id] = Member{
 					Capable: a.capable, Plain: a.plain, Completed: a.completed, Released: a.released,
@@ -74,51 +69,21 @@ func (rec *record) status() Entry {
 	return e
 }
 
-// missing returns how many units this node lacks to restore an entry.
-func (c *Coder) missing(rec *record) int {
-	switch {
-	case rec.complete:
-		return 0
-	case !c.store.Known(rec.id): // nothing of others is kept
-		return max(0, rec.hdr.D-rec.holds(c.id, noLimit, noLimit))
-	}
-	units, _ := c.store.Missing(rec.id)
-	return units
-}
-
-// Densify has new entries be plain, or ends that.
+// Densify has new entries be plain, or ends that. In the end the node forgets who reads
+// envelopes: with a dense log, members may have been restarted without coding, and a
+// leader need not have heard of that. Flags of stuck members go as well: a leader
+// withholds new entries from a stuck member, so that a stale flag would keep it from
+// receiving the very entry whose acknowledgement clears the flag.
 func (c *Coder) Densify(on bool) {
 	again := c.plain && !on
 	c.plain = on
-	if again && c.dense() {
-		c.askAnew()
+	if !again || !c.ledger.dense(c.log) {
+		return
 	}
-}
-
-// askAnew forgets who reads envelopes. With a dense log, members may have been
-// restarted without coding, and a leader need not have heard of that. Flags of
-// stuck members go as well: a leader withholds new entries from a stuck member, so
-// that a stale flag would keep it from receiving the very entry whose
-// acknowledgement clears the flag.
-func (c *Coder) askAnew() {
-	for _, a := range c.accounts {
-		a.capable, a.known, a.stuck, a.stuckAt = false, false, false, 0
+	c.accounts.askAnew()
+	if c.leads != nil {
+		c.leads.askAnew()
 	}
-	if l := c.leads; l != nil {
-		clear(l.stuck)
-		// This entry is acknowledged by processes of now.
-		l.anewFrom = noLimit
-		l.append(nil, func(id ecraft.ID) { l.anewFrom = id.Index })
-		c.Ask(extend.Effect{Do: extend.Spread})
-	}
-}
-
-// dense reports whether Storage has no coded entry, also once the tail is written: no
-// coded entry stands for a snapshot not written yet, and no entry not written yet stands
-// in the place of a coded entry.
-func (c *Coder) dense() bool {
-	first, last := c.log.Stored()
-	return c.spans.last() < first && c.stale <= last
 }
 
 // Deadline returns when, by the clock, Poll has something to do; 0: nothing.
@@ -126,35 +91,21 @@ func (c *Coder) Deadline() time.Duration {
 	if c.leads == nil {
 		return 0
 	}
-	return c.leads.hedgeNext
+	return c.leads.hedger.next
 }
 
 // Poll does the work due by the clock.
 func (c *Coder) Poll() {
-	l := c.leads
-	if l == nil || l.hedgeNext == 0 {
-		return
-	}
-	if now := l.now(); now >= l.hedgeNext {
-		l.hedge()
-		l.planHedge(now)
+	if c.leads != nil {
+		c.leads.hedger.poll()
 	}
 }
 
 // QueueHint tells a learning policy the bytes that wait to be sent to a member.
 func (c *Coder) QueueHint(to uint64, bytes int, rate float64) {
 	if c.leads != nil {
-		if o := c.leads.observer(); o != nil {
+		if o := c.observer(); o != nil {
 			o.QueueHint(to, bytes, rate, c.now())
 		}
 	}
-}
-
-// ShownMatch returns the index up to which a member's log matches, as shown to hosts:
-// incomplete entries do not count, because hosts truncate and hand over by that index.
-func (c *Coder) ShownMatch(id, match uint64) uint64 {
-	if a := c.accounts[id]; c.leads != nil && id != c.id && a != nil && a.capable && a.known {
-		return min(match, a.completed)
-	}
-	return match
 }

@@ -8,7 +8,6 @@ import (
 
 	"go.etcd.io/raft/v3/tracker"
 
-	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
@@ -41,29 +40,34 @@ import (
 // acknowledgement the leader may not be able to commit, and then apply, what the
 // snapshot is to cover: all members that are alive may be needed for that.
 
-// stuckAt returns the first committed entry lacking here that no peer can complete.
-func (c *Coder) stuckAt() (uint64, bool) {
-	rec := c.incomplete()
-	if rec == nil || rec.id.Index > c.log.Committed() || !c.puller.IsStuck(rec.id) {
-		return 0, false
-	}
-	return rec.id.Index, true
+// stuckMembers is what a leader does for stuck members, possibly the leader itself.
+type stuckMembers struct {
+	*accounts
+	wants *wants
+	// stuck is how many ticks a member has been stuck.
+	stuck map[uint64]int
+	// first is the index of the first entry of this term, sentTo the highest index sent
+	// to a member in this term.
+	//
+	// Invariant: neither falls, whatever becomes of the messages.
+	first  uint64
+	sentTo map[uint64]uint64
 }
 
 // mayReach returns the index that a snapshot for a stuck member must reach: behind the
 // index the member's log ends, or before the index the log differs from this node's.
-func (l *leading) mayReach(id uint64) uint64 { return max(l.sentTo[id], l.first) }
+func (s *stuckMembers) mayReach(id uint64) uint64 { return max(s.sentTo[id], s.first) }
 
 // mostFor returns the highest index that a member may be sent now. While entries are
 // held back, the index is the end that the member's log may have, or a carrier that
 // raises entries up to there.
-func (l *leading) mostFor(to uint64) uint64 {
-	ticks, stuck := l.stuck[to]
-	if !stuck || !holdsBack(ticks/l.cfg.ElectionTick) {
+func (s *stuckMembers) mostFor(to uint64) uint64 {
+	ticks, stuck := s.stuck[to]
+	if !stuck || !holdsBack(ticks/s.cfg.ElectionTick) {
 		return noLimit
 	}
-	most, g := l.mayReach(to), &l.ledger
-	for _, rec := range g.recs[g.at(l.log.Committed()+1):] {
+	most := s.mayReach(to)
+	for _, rec := range s.ledger.behind(s.log.Committed()) {
 		if rec.id.Index > most {
 			break
 		}
@@ -86,14 +90,15 @@ func holdsBack(timeouts int) bool {
 	return n&(span/2) == 0
 }
 
-// serveStuck sends snapshots to stuck members.
-func (l *leading) serveStuck() {
-	lost, beyond := l.puller.Stuck()
-	beyond = beyond && lost <= l.log.Applied() // so a snapshot covers the entry
-	for _, id := range l.members {
-		a := l.accounts[id]
-		pr, follows := l.raft.Progress(id)
-		if a == nil || !follows || !l.healthy(id) {
+// serve sends snapshots to stuck members; blocked members wait for entries that this
+// leader must complete.
+func (s *stuckMembers) serve(members []uint64, blocked map[uint64]bool) {
+	lost, beyond := s.wants.puller.Stuck()
+	beyond = beyond && lost <= s.log.Applied() // so a snapshot covers the entry
+	for _, id := range members {
+		a := s.of[id]
+		pr, follows := s.raft.Progress(id)
+		if a == nil || !follows || !s.healthy(id) {
 			continue // a member that is down would not get the snapshot
 		}
 		// The index that the snapshot must reach: where the member's log may end; or
@@ -102,17 +107,17 @@ func (l *leading) serveStuck() {
 		var least uint64
 		switch {
 		case a.stuck:
-			least = l.mayReach(id)
-			l.stuck[id]++
-		case a.known && !a.capable && l.blocked[id]:
+			least = s.mayReach(id)
+			s.stuck[id]++
+		case a.known && !a.capable && blocked[id]:
 			least = pr.Next
-			delete(l.stuck, id) // an older one would be of no use, and nothing is to be held back
-		case beyond && l.blocked[id]:
+			delete(s.stuck, id) // an older one would be of no use, and nothing is to be held back
+		case beyond && blocked[id]:
 			least = pr.Next
 		default:
 			continue
 		}
-		if pr.State == tracker.StateSnapshot || l.log.Applied() < least {
+		if pr.State == tracker.StateSnapshot || s.log.Applied() < least {
 			continue
 		}
 		// A question costs the host a snapshot, so the leader asks only when a snapshot
@@ -120,51 +125,43 @@ func (l *leading) serveStuck() {
 		// of a snapshot that is too old, so an old one is sent now and then: not at
 		// multiples of an election timeout, because the leader may check its quorum
 		// then, and count no member as active.
-		s, err := l.log.Snapshot()
-		half, period := l.cfg.ElectionTick/2, l.cfg.ElectionTick+1
-		if err != nil || s.GetMetadata().GetIndex() < least && l.stuck[id]%period != half {
+		snap, err := s.log.Snapshot()
+		half, period := s.cfg.ElectionTick/2, s.cfg.ElectionTick+1
+		if err != nil || snap.GetMetadata().GetIndex() < least && s.stuck[id]%period != half {
 			continue
 		}
-		l.emit(Event{Kind: Snapshot, Peer: id, Index: s.GetMetadata().GetIndex()})
-		l.Ask(extend.Effect{Do: extend.Snapshot, To: id})
+		s.emit(Event{Kind: Snapshot, Peer: id, Index: snap.GetMetadata().GetIndex()})
+		s.Ask(extend.Effect{Do: extend.Snapshot, To: id})
 	}
 }
 
-// MayRestore reports whether a snapshot helps this node although its log holds the
-// snapshot's last entry: the node cannot complete an entry that the snapshot covers,
-// and has acknowledged nothing behind the snapshot.
-func (c *Coder) MayRestore(id ecraft.ID) bool {
-	rec := c.incomplete()
-	return rec != nil && rec.id.Index <= id.Index && id.Index > c.log.Applied() && c.log.Last().Index <= id.Index
-}
-
-// handOverIfStuck gives leadership away if this leader can never apply entries that the
+// handOver gives leadership away if this leader can never apply entries that the
 // leader commits.
-func (l *leading) handOverIfStuck() {
-	_, stuck := l.stuckAt()
-	if heir, _ := l.raft.Transferee(); !stuck || heir != 0 {
+func (s *stuckMembers) handOver() {
+	_, stuck := s.wants.stuckAt()
+	if heir, _ := s.raft.Transferee(); !stuck || heir != 0 {
 		return
 	}
-	to, applied := l.successor()
+	to, applied := s.successor()
 	if to == 0 {
 		return
 	}
-	l.cfg.Logger.Warningf("raft: node %x cannot complete entries from %d on and hands leadership to %x, which has applied %d", l.id, l.log.Applied()+1, to, applied)
-	l.emit(Event{Kind: HandOver, Peer: to, Index: applied})
-	l.Ask(extend.Effect{Do: extend.HandOver, To: to})
+	s.cfg.Logger.Warningf("raft: node %x cannot complete entries from %d on and hands leadership to %x, which has applied %d", s.id, s.log.Applied()+1, to, applied)
+	s.emit(Event{Kind: HandOver, Peer: to, Index: applied})
+	s.Ask(extend.Effect{Do: extend.HandOver, To: to})
 }
 
 // successor returns the member that has applied most, and more than this node, among
 // the voters of the newest configuration in the log, because a member removed by that
 // configuration may not campaign. A learner in force must have applied the
 // configuration, or the learner would not know of its right to campaign.
-func (l *leading) successor() (best, applied uint64) {
-	applied = l.log.Applied()
-	heirs, since := l.raft.Electorate().Heirs()
+func (s *stuckMembers) successor() (best, applied uint64) {
+	applied = s.log.Applied()
+	heirs, since := s.raft.Electorate().Heirs()
 	for _, id := range heirs {
-		a := l.accounts[id]
-		pr, follows := l.raft.Progress(id)
-		if a == nil || !follows || id == l.id || !l.healthy(id) || pr.IsLearner && a.applied < since {
+		a := s.of[id]
+		pr, follows := s.raft.Progress(id)
+		if a == nil || !follows || id == s.id || !s.healthy(id) || pr.IsLearner && a.applied < since {
 			continue
 		}
 		if a.applied > applied {
@@ -174,30 +171,30 @@ func (l *leading) successor() (best, applied uint64) {
 	return best, applied
 }
 
-// MayHandTo reports whether a member has all payloads, so that leadership can move
+// mayHandTo reports whether a member has all payloads, so that leadership can move
 // without a gap. If this leader is stuck, the committed payloads must suffice, because
 // only a leader that is not stuck gets units of the later entries round.
-func (c *Coder) MayHandTo(id uint64) bool {
-	a := c.accounts[id]
+func (s *stuckMembers) mayHandTo(id uint64) bool {
+	a := s.of[id]
 	if a == nil || !a.capable {
-		return len(c.leads.inNeed()) == 0 // all entries that the member needs are plain
+		return len(s.inNeed()) == 0 // all entries that the member needs are plain
 	}
-	least := c.log.Last().Index
-	if _, stuck := c.stuckAt(); stuck {
-		least = c.log.Committed()
+	least := s.log.Last().Index
+	if _, stuck := s.wants.stuckAt(); stuck {
+		least = s.log.Committed()
 	}
 	return a.completed >= least
 }
 
 // readyTransferee has a transfer go on. A transferee that is not ready may have
 // completed more since its last report; a heartbeat asks for the next one.
-func (l *leading) readyTransferee() {
-	id, _ := l.raft.Transferee()
+func (s *stuckMembers) readyTransferee() {
+	id, _ := s.raft.Transferee()
 	switch {
-	case l.match(id) < l.log.Last().Index:
-	case l.MayHandTo(id):
-		l.Ask(extend.Effect{Do: extend.Continue})
+	case s.match(id) < s.log.Last().Index:
+	case s.mayHandTo(id):
+		s.Ask(extend.Effect{Do: extend.Continue})
 	default:
-		l.Ask(extend.Effect{Do: extend.Beat, To: id})
+		s.Ask(extend.Effect{Do: extend.Beat, To: id})
 	}
 }

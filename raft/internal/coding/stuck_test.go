@@ -23,14 +23,14 @@ func TestSnapshotsForTheStuck(t *testing.T) {
 	f := newFake(t)
 	f.snapshot = &pb.Snapshot{Metadata: &pb.SnapshotMetadata{Index: new(uint64(9))}}
 	l := f.leads()
-	first := l.first
+	first := l.stuck.first
 	f.proposes(text(8), text(8), text(8))
 	f.committed = first
 	l.sent(2, f.entries[first-1:first+1])
-	l.account(2).stuck = true
+	l.accounts.account(2).stuck = true
 	asked := func(applied uint64) (n int) {
 		f.applied = applied
-		l.serveStuck()
+		l.stuck.serve(l.slots.members, l.forms.blocked)
 		for _, e := range f.perform() {
 			if e.Do == extend.Snapshot {
 				require.Equal(t, uint64(2), e.To)
@@ -40,7 +40,7 @@ func TestSnapshotsForTheStuck(t *testing.T) {
 		return n
 	}
 	require.Zero(t, asked(first))
-	require.Equal(t, first+1, l.mostFor(2))
+	require.Equal(t, first+1, l.stuck.mostFor(2))
 	require.Equal(t, 1, asked(first+1))
 	f.members.Progress[2].State = tracker.StateSnapshot
 	require.Zero(t, asked(first+1), "it is on its way")
@@ -48,7 +48,7 @@ func TestSnapshotsForTheStuck(t *testing.T) {
 	f.Unreachable(2)
 	require.Zero(t, asked(first+1), "it is not there")
 	f.heard(2)
-	delete(l.sentTo, 2)
+	delete(l.stuck.sentTo, 2)
 	require.Zero(t, asked(first-1))
 	require.Equal(t, 1, asked(first))
 }
@@ -86,7 +86,7 @@ func TestStuckLeaderKnowsThatItIs(t *testing.T) {
 			f.Applied(maxWanted)
 			f.leads()
 			for tick := 0; ; tick++ {
-				if _, stuck := f.stuckAt(); stuck {
+				if _, stuck := f.wants.stuckAt(); stuck {
 					break
 				}
 				require.Less(t, tick, 300)
@@ -95,13 +95,13 @@ func TestStuckLeaderKnowsThatItIs(t *testing.T) {
 						require.NoError(t, f.Step(f.nothingOf(m)))
 					}
 				}
-				f.wantAhead(f.entries[:maxWanted]) // as each append to the member that lags does
+				f.wants.wantAhead(f.entries[:maxWanted]) // as each append to the member that lags does
 				f.sent = nil
 				f.Tick()
 				f.perform()
 			}
-			require.Len(t, f.wanted, maxWanted)
-			at, _ := f.stuckAt()
+			require.Len(t, f.payloads.wanted, maxWanted)
+			at, _ := f.wants.stuckAt()
 			require.Equal(t, uint64(maxWanted+1), at)
 		})
 	}

@@ -36,7 +36,7 @@ var table = []bug{
 	{"riders count before their carrier is committed", "raft/internal/coding/cover.go",
 		[2]string{"rec.holds(id, by.match(id), upTo)", "rec.holds(id, noLimit, noLimit)"}},
 	{"a change is not checked against committed entries", "raft/internal/coding/members.go",
-		[2]string{"case change.To != nil && !l.verdict(change.To).ok():", "case false:"}},
+		[2]string{"case change.To != nil && !ch.check.verdict(change.To).ok():", "case false:"}},
 	{"commits do not wait for responders", "raft/extension_both.go",
 		[2]string{"x.extension.Committable(x.leases.Committable(k))", "x.extension.Committable(k)"}},
 	{"every node starts as if it were new", "raft/leases_config.go", [2]string{"r.term == 0 && r.vote == None", "true"}},

@@ -1,0 +1,162 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package coding
+
+import (
+	"maps"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+)
+
+// account is a node's knowledge of a member.
+type account struct {
+	report
+	// capable says that the member reads envelopes like this node's, as its report says
+	// or a slot in an entry of the log.
+	capable bool
+	// wasCapable says that the member was capable at some time: its log may have coded
+	// entries.
+	wasCapable bool
+	// known says that the member has reported to this node.
+	known bool
+	// heardTick is the tick of the member's last message; unreachable says that the
+	// host could not reach the member since.
+	heardTick   int
+	unreachable bool
+	// shown is the highest index that the member reported as released, fellTick the
+	// tick since which its reports say less, or 0. warned says that the log has a line
+	// about the fall.
+	shown    uint64
+	fellTick int
+	warned   bool
+	// ackedAt is the time of the last acknowledgement of a new entry, by the clock.
+	ackedAt time.Duration
+}
+
+// setCapable notes whether the member reads envelopes.
+func (a *account) setCapable(capable bool) {
+	a.capable = capable
+	a.wasCapable = a.wasCapable || capable
+}
+
+// accounts is this node's knowledge of the members.
+type accounts struct {
+	*node
+	ledger *ledger
+	of     map[uint64]*account
+}
+
+func (all *accounts) account(id uint64) *account {
+	a := all.of[id]
+	if a == nil {
+		a = &account{heardTick: all.ticks}
+		all.of[id] = a
+	}
+	return a
+}
+
+// reads notes that a member reads envelopes.
+func (all *accounts) reads(id uint64) {
+	if all.follows(id) {
+		all.account(id).setCapable(true)
+	}
+}
+
+// heard notes a sign of life, and reports whether it is a member's.
+func (all *accounts) heard(id uint64) bool {
+	if id == all.id || !all.follows(id) {
+		return false
+	}
+	a := all.account(id)
+	a.heardTick, a.unreachable = all.ticks, false
+	return true
+}
+
+// healthy reports whether a member was heard from of late: within two
+// heartbeats and a tick.
+func (all *accounts) healthy(id uint64) bool {
+	a := all.of[id]
+	return a != nil && !a.unreachable && all.ticks-a.heardTick <= 2*all.cfg.HeartbeatTick+1
+}
+
+// reported takes a member's report from an acknowledgement, and says whether it is one.
+func (all *accounts) reported(a *account, m *pb.Message) bool {
+	p, err := parseReport(m.GetContext())
+	if err == nil {
+		all.watchCut(m.GetFrom(), a, p.released)
+	}
+	if p.dense && !m.GetReject() {
+		p.released = max(p.released, min(m.GetIndex(), all.log.Committed())) // nothing is lacking there
+	}
+	p.released = max(p.released, a.released) // a late message says less
+	a.report, a.known = p, true
+	a.setCapable(err == nil && p.prefix == uint64(all.cfg.ClearPrefix))
+	return err == nil
+}
+
+// watchCut looks whether a member's log begins before a cut that the member has shown.
+// If late messages are not the reason, the member's host showed the cut before it was
+// durable, and the member may need units that others left out because of the cut.
+func (all *accounts) watchCut(id uint64, a *account, released uint64) {
+	if released >= a.shown {
+		a.shown, a.fellTick = released, 0
+		return
+	}
+	if a.fellTick == 0 {
+		a.fellTick = max(all.ticks, 1)
+	}
+	if all.ticks-a.fellTick >= all.cfg.ElectionTick && !a.warned {
+		a.warned = true
+		all.cfg.Logger.Warningf("raft: member %x has released its log up to %d, and said %d before; a host must not show a cut of its log, nor an index as released, "+
+			"until it is durable: what nobody else has any more of the entries between them is lost", id, released, a.shown)
+	}
+}
+
+// releasedBy returns the index up to which a member has released the log.
+func (all *accounts) releasedBy(id uint64) uint64 {
+	if id == all.id {
+		if all.ledger.dense(all.log) {
+			return all.log.Committed()
+		}
+		return all.released()
+	}
+	a := all.of[id]
+	pr, follows := all.raft.Progress(id)
+	switch {
+	case a == nil:
+		return 0
+	case a.known && !a.wasCapable && follows:
+		// The member has no coded entry, and is sent none.
+		return pr.Match
+	}
+	return a.released
+}
+
+// inNeed returns the members that may still need a coded entry, in order of id.
+func (all *accounts) inNeed() (ids []uint64) {
+	last := all.ledger.spans.last()
+	for _, id := range all.raft.Electorate().Everyone() {
+		if all.releasedBy(id) < last {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// askAnew forgets who reads envelopes, and which members are stuck.
+func (all *accounts) askAnew() {
+	for _, a := range all.of {
+		a.capable, a.known, a.stuck, a.stuckAt = false, false, false, 0
+	}
+}
+
+// switched forgets nodes that were no members before, or are none now. A joining node
+// may be another than the former owner of its id, whatever the log says of the id.
+func (all *accounts) switched(before tracker.ProgressMap) {
+	maps.DeleteFunc(all.of, func(id uint64, _ *account) bool {
+		return before[id] == nil || !all.follows(id)
+	})
+}
