@@ -11,12 +11,13 @@ import (
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/ecraft/adaptive"
 	"github.com/weftraft/weft/raft/internal/coding"
+	"github.com/weftraft/weft/raft/internal/extend"
 )
 
 // ErrCodedEntries is wrapped by the error of a node whose log has coded entries
 // unreadable under its Config: Config.Coding is nil, or has another ClearPrefix. The
 // node does not start. The error names the first such entry, and what to do.
-var ErrCodedEntries = coding.ErrForeign
+var ErrCodedEntries = extend.ErrForeign
 
 // Types of messages between nodes that code. Term is 0 on the wire, so that nodes
 // without coding ignore the messages; the sender's term is in LogTerm.

@@ -41,25 +41,6 @@ func (r *raft) votersChanged() {
 	r.extension.VotersChanged()
 }
 
-// appended, truncated, roseCommit and restoring are called by the log.
-func (r *raft) appended(ents []*pb.Entry) {
-	r.extension.Appended(ents)
-	if r.members.Appended(ents) {
-		r.votersChanged()
-	}
-}
-
-func (r *raft) truncated(from uint64) {
-	r.extension.Truncated(from)
-	if r.members.Cut(from) {
-		r.votersChanged()
-	}
-}
-
-func (r *raft) roseCommit(from, to uint64) { r.extension.Committed(from, to) }
-func (r *raft) restoring(index uint64)     { r.extension.Restored(index) }
-func (r *raft) seam() extension            { return r.extension }
-
 // learnMembers takes the members that another node has in force at an entry, if this log has the
 // entry. The other has applied it, so it is committed.
 func (r *raft) learnMembers(id entryID, cs *pb.ConfState) {

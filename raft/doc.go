@@ -53,6 +53,9 @@
 //	late.go       a leader whose disk hangs goes
 //	vote.go       giving votes, and refusing them
 //	conf.go       changes of the member set
+//	news.go       what becomes of the log, told to the extension and the electorate
+//	message.go    messages in the making; msgtype.go: kinds of messages
+//	random.go     randomness, for timeouts and the number of a start
 //	log.go        the log: Storage, and behind it the tail not yet written
 //	applying.go   committed entries on their way to the host
 //	tail.go       entries not yet written
@@ -61,19 +64,29 @@
 // Who counts, and from when to when a change of the members does, is package
 // internal/electorate: its doc lists the questions and why each answer is what it is.
 //
-// The host sees the state machine through rawnode.go and
+// The host sees the state machine through rawnode.go, or node.go with its goroutine, and
 //
+//	config.go     the settings; coding_config.go and leases_config.go: those of extensions
+//	storage.go    the log as the host keeps it, and memory.go: kept in memory
+//	bootstrap.go  the first members; start.go: what a node reads of its log as it starts
 //	ready.go      Ready: the host's work, and its acknowledgement
 //	async.go      the same as messages to local threads
+//	status.go     what a node shows; coding_status.go, leases_status.go and coding_events.go:
+//	              what extensions show
+//	describe.go   messages, entries and members as text; logger.go and trace.go: where text goes
+//	state.go      the names of roles; errors.go: errors
+//
+// With the build tag invariants, invariants_on.go checks the invariants that fields state
+// after each call; without, invariants_off.go does nothing.
 //
 // Coded replication and roster leases are extensions behind one interface, and
 // plain Raft reads without them:
 //
 //	extension.go         everything an extension may do to Raft
 //	extension_alone.go   both off
-//	extension_both.go  leases, over coding or over neither
-//	perform.go       the effects of an extension, carried out
-//	shown.go         the log and the node as an extension sees them
+//	extension_both.go    leases, over coding or over neither
+//	perform.go           the effects of an extension, carried out
+//	shown.go             the log and the node as an extension sees them
 //
 // Ways in, for a reader who knows Raft:
 //
@@ -84,7 +97,8 @@
 //   - What coding may do to any of it: extension.go, then package internal/coding,
 //     from its doc.go.
 //   - What leases may do to any of it: extension.go, then package internal/leasing,
-//     from its doc.go.
+//     from its doc.go. Their rules, with the schedule behind each, are the page of package
+//     leases.
 //   - Raft as a specification, one test a rule: paper_test.go.
 //
 // Wire and configuration types are upstream's own packages raftpb, quorum,

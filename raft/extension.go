@@ -53,10 +53,23 @@ import (
 //     of their senders, and the responder counts them by Raft's rule and by the rule of
 //     leases.
 //
-// alone is Raft alone, coding.Coder is coding; both lays leases over either.
+// alone is Raft alone, coding.Coder is coding; both lays leases over either, and says what
+// leases hear of and hold back: forms, lifts and surveys are for coding alone, reads for leases
+// alone.
 type extension interface {
-	// Forms: the contents of Data. Id, type and order of entries stay.
+	forms
+	brakes
+	lifts
+	reads
+	surveys
+	logNews
+	memberNews
+	messageNews
+	work
+}
 
+// forms are the contents of Data. Id, type and order of entries stay.
+type forms interface {
 	// Seal brings entries into the form for the leader's log, before the leader appends
 	// them. Unsealed entries share the memory of the proposal.
 	Seal(ents []*pb.Entry)
@@ -69,9 +82,10 @@ type extension interface {
 	// Unwrap brings committed entries into the form for the host: up to most bytes, but
 	// at least one entry unless its payload is missing.
 	Unwrap(ents []*pb.Entry, most uint64) ([]*pb.Entry, error)
+}
 
-	// Brakes.
-
+// brakes hold Raft back.
+type brakes interface {
 	// Committable returns the highest index, at most k, free to commit.
 	Committable(k uint64) uint64
 	// CommittableBy is Committable at any node, with held as the index each member
@@ -102,18 +116,20 @@ type extension interface {
 	// cut first; 0: nowhere.
 	MayLead() bool
 	Recovered() (cut uint64, done bool)
+}
 
-	// Brakes of Raft's own, to be lifted by an extension.
-
+// lifts are brakes of Raft's own, to be lifted by an extension.
+type lifts interface {
 	// MayCampaign reports whether this node may campaign with a committed change
 	// unapplied.
 	MayCampaign() bool
 	// MayRestore reports whether a snapshot may replace a log holding the snapshot's
 	// last entry.
 	MayRestore(id ecraft.ID) bool
+}
 
-	// Reads.
-
+// reads are linearizable reads.
+type reads interface {
 	// LeaderIndex returns a leader's index for a read: the commit index, or more if
 	// other nodes may have seen more.
 	LeaderIndex(m *pb.Message) uint64
@@ -122,29 +138,35 @@ type extension interface {
 	// report whether the read is taken.
 	TakeRead(m *pb.Message) bool
 	HoldRead(m *pb.Message, index uint64) bool
+}
 
-	// News of the log: from raftLog, as it happens.
-
-	Appended(ents []*pb.Entry)
-	Truncated(from uint64) // is about to happen
-	Committed(from, to uint64)
-	Applied(index uint64)
-	Restored(index uint64) // a snapshot is about to take the place of the log
-	// At the start of a node Survey shows the extension the oldest applied entries,
+// surveys show the log as a node starts.
+type surveys interface {
+	// Survey shows the extension the oldest applied entries,
 	// Load all unapplied ones. An error keeps the node from starting. Surveyed: all
 	// entries behind an index were shown, or will be.
 	Survey(ents []*pb.Entry) error
 	Surveyed(before uint64)
 	Load(ents []*pb.Entry) error
+}
+
+// logNews is news of the log: from raftLog, as it happens.
+type logNews interface {
+	Appended(ents []*pb.Entry)
+	Truncated(from uint64) // is about to happen
+	Committed(from, to uint64)
+	Applied(index uint64)
+	Restored(index uint64) // a snapshot is about to take the place of the log
 	// HandedOut and Stored: a Ready had entries, and the host has stored them.
 	HandedOut()
 	Stored()
 	// Offered: a Ready had no entries to apply behind this index, although Releasable
 	// allows more.
 	Offered(index uint64)
+}
 
-	// News of roles and members.
-
+// memberNews is news of roles and members.
+type memberNews interface {
 	// Turned: this node has a new role, term or leader.
 	Turned(role extend.Role, term, lead uint64)
 	// Switched: another configuration is in force; before are the members before.
@@ -153,9 +175,10 @@ type extension interface {
 	VotersChanged()
 	// Cuts: the winner of an election is about to cut its log, or not to (0), and leads.
 	Cuts(index uint64)
+}
 
-	// News of messages.
-
+// messageNews is news of messages.
+type messageNews interface {
 	// Arrives: a message of another node is here, of any term. Handled: Raft has taken
 	// the message. Leaves: a message is complete and about to leave; an extension may
 	// fill fields left empty by Raft.
@@ -163,9 +186,10 @@ type extension interface {
 	Handled(m *pb.Message)
 	Leaves(m *pb.Message)
 	Unreachable(id uint64)
+}
 
-	// Work.
-
+// work is done in an extension's own time.
+type work interface {
 	// Check refuses messages of the extension's own types unless a correct node could
 	// have sent them; Step takes them. Claims reports whether the sender asks as the
 	// winner of an election.

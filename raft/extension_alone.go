@@ -11,7 +11,6 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/weftraft/weft/ecraft"
-	"github.com/weftraft/weft/raft/internal/coding"
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
@@ -26,7 +25,7 @@ func (alone) Seal(ents []*pb.Entry) {
 	}
 }
 func (alone) Form(_ uint64, ents []*pb.Entry, _ int) ([]*pb.Entry, int) { return ents, 0 }
-func (alone) Accept(ents []*pb.Entry) error                             { return coding.Foreign(ents, coding.Off) }
+func (alone) Accept(ents []*pb.Entry) error                             { return extend.Foreign(ents, extend.Off) }
 func (alone) Unwrap(ents []*pb.Entry, _ uint64) ([]*pb.Entry, error)    { return ents, nil }
 
 func (alone) Committable(k uint64) uint64 { return k }
@@ -37,8 +36,8 @@ func (alone) Releasable(k uint64) uint64        { return k }
 func (alone) Room(uint64, uint64) int           { return math.MaxInt }
 func (alone) ShownMatch(_, match uint64) uint64 { return match }
 func (alone) MayPropose(e *pb.Entry) error {
-	if coding.Foreign([]*pb.Entry{e}, coding.Off) != nil {
-		return coding.ErrReserved
+	if extend.Foreign([]*pb.Entry{e}, extend.Off) != nil {
+		return extend.ErrReserved
 	}
 	return nil
 }
@@ -60,9 +59,9 @@ func (alone) Truncated(uint64)                   {}
 func (alone) Committed(uint64, uint64)           {}
 func (alone) Applied(uint64)                     {}
 func (alone) Restored(uint64)                    {}
-func (alone) Survey(ents []*pb.Entry) error      { return coding.Foreign(ents, coding.Off) }
+func (alone) Survey(ents []*pb.Entry) error      { return extend.Foreign(ents, extend.Off) }
 func (alone) Surveyed(uint64)                    {}
-func (alone) Load(ents []*pb.Entry) error        { return coding.Foreign(ents, coding.Off) }
+func (alone) Load(ents []*pb.Entry) error        { return extend.Foreign(ents, extend.Off) }
 func (alone) HandedOut()                         {}
 func (alone) Stored()                            {}
 func (alone) Offered(uint64)                     {}

@@ -4,6 +4,8 @@
 package raft
 
 import (
+	"slices"
+
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
@@ -126,27 +128,16 @@ func (x *both) Poll() {
 	x.leases.Poll()
 }
 
-// Asked returns the effects of both. A note is left out where units that are pushed to
-// the same node, by the same effects, say as much.
+// Asked returns the effects of both. A message about what this node holds is left out where
+// one to the same node, by the same effects, says as much beside all else.
 func (x *both) Asked() []extend.Effect {
 	below, above := x.extension.Asked(), x.leases.Asked()
 	for _, e := range above {
-		if upTo, is := leasing.IsNote(e.Msg); is && saidByPush(below, e.Msg, upTo) {
-			continue
+		if e.Holds == 0 || !slices.ContainsFunc(below, e.IsSaidBy) {
+			below = append(below, e)
 		}
-		below = append(below, e)
 	}
 	return below
-}
-
-func saidByPush(effects []extend.Effect, note *pb.Message, upTo uint64) bool {
-	for _, e := range effects {
-		if e.Do == extend.Vouch && coding.IsPush(e.Msg) && e.Msg.GetTo() == note.GetTo() &&
-			e.Msg.GetLogTerm() == note.GetLogTerm() && e.Msg.GetIndex() >= upTo {
-			return true
-		}
-	}
-	return false
 }
 
 // coding and leases return the extensions for the host's calls about them, or nil.

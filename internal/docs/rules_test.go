@@ -20,7 +20,7 @@ import (
 // rulePackages are the folders of the packages that docs/coded-protocol.md names.
 var rulePackages = map[string]string{
 	"raft": "raft", "coding": "raft/internal/coding", "gossip": "gossip", "ecraft": "ecraft", "adaptive": "ecraft/adaptive",
-	"electorate": "raft/internal/electorate",
+	"electorate": "raft/internal/electorate", "extend": "raft/internal/extend",
 }
 
 var (

@@ -152,7 +152,7 @@ var table = []bug{
 		edit("<= c.released() {\n", "<= 0 {\n"), "TestVoteIsWithheldFromACandidateThatDoesNotCode", 0},
 	{"leadership is handed to who does not read envelopes", "raft/internal/coding/stuck.go",
 		edit("		return len(s.inNeed()) == 0 //", "		return s != nil //"), "TestLeadershipIsNotHandedToAMemberThatDoesNotCode", 0},
-	{"a node starts on entries that it cannot read", "raft/internal/coding/foreign.go",
+	{"a node starts on entries that it cannot read", "raft/internal/extend/foreign.go",
 		edit("		if !foreign {\n", "		if !foreign || prefix >= 0 {\n"), "TestNodeRefusesALogItCannotRead", 0},
 	{"a node that starts looks at what is not applied only", "raft/start.go",
 		edit("r.show(first, l.applied, surveyBytes, r.extension.Survey)", "r.show(first, l.applied, 0, r.extension.Survey)"), "TestNodeRefusesALogItCannotRead", 0},

@@ -80,7 +80,7 @@ func (c *Coder) ShownMatch(id, match uint64) uint64 {
 // MayPropose returns why a leader must not append an entry as it was proposed.
 func (c *Coder) MayPropose(e *pb.Entry) error {
 	if c.isReserved(e.GetType(), e.GetData()) && !c.leads.sealer.everyoneReads() {
-		return ErrReserved
+		return extend.ErrReserved
 	}
 	return nil
 }

@@ -54,5 +54,4 @@
 //	settled.go    members in force, told to candidates
 //	status.go     what hosts see and set
 //	invariants.go what always holds
-//	foreign.go    envelopes that a node is not set up to read
 package coding

@@ -4,6 +4,7 @@
 package coding
 
 import (
+	"github.com/weftraft/weft/raft/internal/extend"
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 )
@@ -12,7 +13,7 @@ import (
 
 // Load notes the entries of the log found at this node's start, in order.
 func (c *Coder) Load(ents []*pb.Entry) error {
-	if err := Foreign(ents, c.cfg.ClearPrefix); err != nil {
+	if err := extend.Foreign(ents, c.cfg.ClearPrefix); err != nil {
 		return err
 	}
 	envs, err := c.openAll(ents)
@@ -30,7 +31,7 @@ func (c *Coder) Survey(ents []*pb.Entry) error {
 			c.ledger.spans.add(e.GetIndex())
 		}
 	}
-	return Foreign(ents, c.cfg.ClearPrefix)
+	return extend.Foreign(ents, c.cfg.ClearPrefix)
 }
 
 // Surveyed ends what Survey begins.

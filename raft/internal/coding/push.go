@@ -8,6 +8,7 @@ import (
 
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/gossip"
+	"github.com/weftraft/weft/raft/internal/extend"
 )
 
 // A follower pushes units: when its units of an entry are durable, the follower
@@ -143,7 +144,7 @@ func (p *parcels) open(to uint64) int {
 func (s *pushes) ship(p *parcels) {
 	for i, to := range p.to {
 		ents := p.content[i].Entries
-		s.vouch(p.content[i])
+		s.Ask(extend.Effect{Do: extend.Vouch, Msg: p.content[i], Holds: p.content[i].GetIndex()})
 		s.emit(Event{Kind: Pushed, Peer: to, Count: len(ents), Bytes: dataBytes(ents)})
 	}
 }

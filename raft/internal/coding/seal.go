@@ -5,7 +5,6 @@ package coding
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 	"time"
 
@@ -58,10 +57,6 @@ func (n *node) isReserved(typ pb.EntryType, data []byte) bool {
 	_, foreign := ecraft.Detect(data)
 	return foreign || ecraft.IsEnvelope(data, n.cfg.ClearPrefix)
 }
-
-// ErrReserved refuses a payload that a member without coding could not tell apart from
-// an envelope.
-var ErrReserved = errors.New("the payload begins with the mark of coded entries, and not every member can read those")
 
 // seal makes of an appended entry, in place, the form that this node stores: plain, or
 // with its payload in an envelope. data is the payload; the entry does not share its

@@ -155,10 +155,18 @@ type Effect struct {
 	To  uint64
 	ID  ecraft.ID
 	Msg *pb.Message
-	Ent *pb.Entry
+	// Holds says that Msg tells its receiver, beside all else, that this node holds the log
+	// durably up to an index, in the term that stands in LogTerm.
+	Holds uint64
+	Ent   *pb.Entry
 	// Members are those at ID.
 	Members *pb.ConfState
 	Err     error
+}
+
+// IsSaidBy reports whether a message of another effect says that this node holds as much.
+func (e Effect) IsSaidBy(o Effect) bool {
+	return o.Holds >= e.Holds && o.Msg.GetTo() == e.Msg.GetTo() && o.Msg.GetLogTerm() == e.Msg.GetLogTerm()
 }
 
 // Do is the kind of an Effect.

@@ -6,8 +6,6 @@ package leasing
 import (
 	"sort"
 
-	pb "go.etcd.io/raft/v3/raftpb"
-
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft/internal/extend"
@@ -26,14 +24,8 @@ func (x *Leases) sendNotes() {
 	for _, id := range to {
 		m := x.message(uint64(id), content)
 		m.LogTerm, m.Index = new(x.term), new(x.matched)
-		x.Ask(extend.Effect{Do: extend.Vouch, Msg: m})
+		x.Ask(extend.Effect{Do: extend.Vouch, Msg: m, Holds: x.matched})
 	}
-}
-
-// IsNote reports whether a message is a note, and up to which index its sender holds the
-// log.
-func IsNote(m *pb.Message) (upTo uint64, is bool) {
-	return m.GetIndex(), m.GetType() == MsgLeases && len(m.GetContext()) > 0 && m.GetContext()[0] == forNote
 }
 
 // Noted takes the same news from a message other than a note: a node durably holds the

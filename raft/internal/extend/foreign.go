@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package coding
+package extend
 
 import (
 	"errors"
@@ -14,6 +14,10 @@ import (
 
 // ErrForeign says that an entry is an envelope which a node is not set up to read.
 var ErrForeign = errors.New("raft: the log has coded entries that this node is not set up to read")
+
+// ErrReserved refuses a payload that a member without coding could not tell apart from
+// an envelope.
+var ErrReserved = errors.New("the payload begins with the mark of coded entries, and not every member can read those")
 
 // Off stands for the clear prefix of a node without coding.
 const Off = -1
