@@ -4,6 +4,7 @@
 package rawnode
 
 import (
+	"context"
 	"time"
 
 	"github.com/weftraft/weft/internal/replica"
@@ -95,3 +96,31 @@ type BoundedStaleness = replica.BoundedStaleness
 
 // Local is the policy for reads of whatever this node has applied, however old.
 type Local = replica.Local
+
+// ReadWith returns when this node's state machine has applied what the options ask
+// for: a read of the state machine that follows sees it. The context's deadline is the
+// read's.
+func (h *Host) ReadWith(ctx context.Context, o ReadOptions) (ReadResult, error) {
+	if r, ok := h.readLocally(ctx, &o); ok {
+		return r, nil
+	}
+	d, err := h.call(ctx, opRead, func(c *hostCall) { c.read = o })
+	return ReadResult(d.Read), err
+}
+
+// readLocally answers a read by this node's lease, at the goroutine of the caller, if nothing
+// keeps the read waiting.
+func (h *Host) readLocally(ctx context.Context, o *ReadOptions) (ReadResult, bool) {
+	if h.local == nil || ended(ctx) != nil {
+		return ReadResult{}, false
+	}
+	recorder, begun := h.cfg.Recorder, replica.Deadline(0)
+	if recorder != nil {
+		begun = h.now()
+	}
+	res, ok := h.local.Read((*replica.ReadOptions)(o))
+	if ok && recorder != nil {
+		recordRead(recorder, o.Policy, res.By, h.now()-begun)
+	}
+	return ReadResult(res), ok
+}
