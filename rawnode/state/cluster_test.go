@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/rawnodetest"
 	"github.com/weftraft/weft/rawnode/session"
 	"github.com/weftraft/weft/rawnode/state"
-	"github.com/weftraft/weft/wefttest"
 )
 
 // A client that tries each command again until it is acknowledged, at any node, under
@@ -28,10 +28,10 @@ func TestSessionsInACluster(t *testing.T) {
 }
 
 func run(t *testing.T, seed uint64) (story uint64) {
-	c := wefttest.NewCluster(t, wefttest.ClusterOptions{
+	c := rawnodetest.NewCluster(t, rawnodetest.ClusterOptions{
 		Seed:   seed,
 		Adjust: func(_ uint64, c *rawnode.ReplicaConfig) { c.RetainEntries, c.RetainBytes = 5, 1000 },
-		StateMachine: func(m wefttest.Member) (rawnode.StateMachine, error) {
+		StateMachine: func(m rawnodetest.Member) (rawnode.StateMachine, error) {
 			return state.OpenMemory(newTally, state.Options{
 				FS: m.Dir.FS, Dir: m.Dir.Path, Identity: fmt.Sprint("node ", m.Node), CheckpointBytes: 1500, Inline: true,
 				Sessions: &session.DefaultLimits,
@@ -39,7 +39,7 @@ func run(t *testing.T, seed uint64) (story uint64) {
 		},
 	})
 	id := c.MustPropose(1, state.OpenSession()).(session.ID)
-	c.Chaos(20*time.Second, wefttest.Faults{})
+	c.Chaos(20*time.Second, rawnodetest.Faults{})
 	n := uint64(0)
 	for c.Now() < 20*time.Second {
 		n++

@@ -15,6 +15,6 @@
 //	_, err = host.Read(ctx)
 //	m.View(func(c *counter) { fmt.Println(c.n) })
 //
-// Package wefttest has what tests of a service need, and a conformance suite for
+// Package rawnodetest has what tests of a service need, and a conformance suite for
 // state machines without an adapter.
 package state

@@ -23,9 +23,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/rawnodetest"
 	"github.com/weftraft/weft/rawnode/session"
 	"github.com/weftraft/weft/rawnode/state"
-	"github.com/weftraft/weft/wefttest"
 )
 
 // tally is a Machine: it counts words.
@@ -73,9 +73,9 @@ func word(r *rand.Rand) []byte {
 func tallies[M interface {
 	state.Machine
 	text() string
-}](newMachine func() M, opts state.Options) wefttest.StateMachineFactory {
-	return wefttest.StateMachineFactory{
-		Open: func(d wefttest.Dir) (rawnode.StateMachine, error) {
+}](newMachine func() M, opts state.Options) rawnodetest.StateMachineFactory {
+	return rawnodetest.StateMachineFactory{
+		Open: func(d rawnodetest.Dir) (rawnode.StateMachine, error) {
 			opts := opts
 			opts.FS, opts.Dir = d.FS, d.Path
 			return state.OpenMemory(newMachine, opts)
@@ -103,7 +103,7 @@ func tallies[M interface {
 }
 
 func TestMemoryKeepsTheContract(t *testing.T) {
-	for name, f := range map[string]wefttest.StateMachineFactory{
+	for name, f := range map[string]rawnodetest.StateMachineFactory{
 		"checkpoints of its own":   tallies(newTally, state.Options{CheckpointBytes: 1000, Identity: "node 1"}),
 		"checkpoints inline":       tallies(newTally, state.Options{CheckpointBytes: 1000, Inline: true}),
 		"checkpoints when asked":   tallies(newTally, state.Options{}),
@@ -111,11 +111,11 @@ func TestMemoryKeepsTheContract(t *testing.T) {
 		"with sessions":            tallies(newTally, state.Options{CheckpointBytes: 1000, Sessions: &session.Limits{Sessions: 4, Results: 3, ResultBytes: 100}}),
 		"on the system's own disk": onDisk(tallies(newTally, state.Options{CheckpointBytes: 1000})),
 	} {
-		t.Run(name, func(t *testing.T) { wefttest.TestStateMachine(t, f) })
+		t.Run(name, func(t *testing.T) { rawnodetest.TestStateMachine(t, f) })
 	}
 }
 
-func onDisk(f wefttest.StateMachineFactory) wefttest.StateMachineFactory {
+func onDisk(f rawnodetest.StateMachineFactory) rawnodetest.StateMachineFactory {
 	f.OnDisk = true
 	return f
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/rawnodetest"
 	"github.com/weftraft/weft/rawnode/state"
-	"github.com/weftraft/weft/wefttest"
 )
 
 // first is the state as version 1 has it. Its newest level is 0.
@@ -71,9 +71,9 @@ func digest(sm rawnode.StateMachine) (string, error) {
 // are the same to the byte, and the level is raised at the end.
 func TestVersionsAgreeSideBySideUntilTheLevelIsRaised(t *testing.T) {
 	version := map[uint64]func() state.Machine{1: version1, 2: version1, 3: version1}
-	c := wefttest.NewCluster(t, wefttest.ClusterOptions{
+	c := rawnodetest.NewCluster(t, rawnodetest.ClusterOptions{
 		Seed: 1,
-		StateMachine: func(m wefttest.Member) (rawnode.StateMachine, error) {
+		StateMachine: func(m rawnodetest.Member) (rawnode.StateMachine, error) {
 			return state.OpenMemory(version[m.Node], state.Options{FS: m.Dir.FS, Dir: m.Dir.Path, CheckpointBytes: 200, Inline: true})
 		},
 	})

@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/rawnodetest"
 	"github.com/weftraft/weft/rawnode/state"
-	"github.com/weftraft/weft/wefttest"
 )
 
 func TestStateKeepsTheContract(t *testing.T) {
-	wefttest.TestStateMachine(t, wefttest.StateMachineFactory{
-		Open: func(d wefttest.Dir) (rawnode.StateMachine, error) {
+	rawnodetest.TestStateMachine(t, rawnodetest.StateMachineFactory{
+		Open: func(d rawnodetest.Dir) (rawnode.StateMachine, error) {
 			return state.OpenMemory(newSpoken, state.Options{FS: d.FS, Dir: d.Path})
 		},
 		Command: func(r *rand.Rand) []byte { return fmt.Appendf(nil, "word %d", r.IntN(12)) },

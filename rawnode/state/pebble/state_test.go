@@ -22,10 +22,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/rawnodetest"
 	"github.com/weftraft/weft/rawnode/session"
 	"github.com/weftraft/weft/rawnode/state"
 	pebblestate "github.com/weftraft/weft/rawnode/state/pebble"
-	"github.com/weftraft/weft/wefttest"
 )
 
 // count is the state of the tests: "+word" counts a word, "-word" removes it, "~from to"
@@ -89,9 +89,9 @@ func text(s *pebblestate.State) (string, error) {
 	return all.String(), err
 }
 
-func factory(o pebblestate.Options, g pebblestate.GroupOptions) wefttest.StateMachineFactory {
-	return wefttest.StateMachineFactory{
-		Open: func(d wefttest.Dir) (rawnode.StateMachine, error) {
+func factory(o pebblestate.Options, g pebblestate.GroupOptions) rawnodetest.StateMachineFactory {
+	return rawnodetest.StateMachineFactory{
+		Open: func(d rawnodetest.Dir) (rawnode.StateMachine, error) {
 			o := o
 			o.FS, o.Dir = d.FS, d.Path
 			db, err := pebblestate.Open(o)
@@ -122,11 +122,11 @@ func factory(o pebblestate.Options, g pebblestate.GroupOptions) wefttest.StateMa
 
 func TestStateKeepsTheContract(t *testing.T) {
 	small := pebblestate.Options{MemTableBytes: pebblestate.MinMemTableBytes, Identity: "node 1"}
-	for name, f := range map[string]wefttest.StateMachineFactory{
+	for name, f := range map[string]rawnodetest.StateMachineFactory{
 		"plain":         factory(small, pebblestate.GroupOptions{}),
 		"with sessions": factory(small, pebblestate.GroupOptions{Sessions: &session.Limits{Sessions: 4, Results: 3, ResultBytes: 100}}),
 	} {
-		t.Run(name, func(t *testing.T) { wefttest.TestStateMachine(t, f) })
+		t.Run(name, func(t *testing.T) { rawnodetest.TestStateMachine(t, f) })
 	}
 }
 
@@ -410,10 +410,10 @@ func TestDiskFails(t *testing.T) {
 // Nodes with states in Pebble come to the same state under faults.
 func TestStatesInACluster(t *testing.T) {
 	for seed := range uint64(3) {
-		c := wefttest.NewCluster(t, wefttest.ClusterOptions{
+		c := rawnodetest.NewCluster(t, rawnodetest.ClusterOptions{
 			Seed:   seed,
 			Adjust: func(_ uint64, c *rawnode.ReplicaConfig) { c.RetainEntries, c.RetainBytes = 5, 1000 },
-			StateMachine: func(m wefttest.Member) (rawnode.StateMachine, error) {
+			StateMachine: func(m rawnodetest.Member) (rawnode.StateMachine, error) {
 				db, err := pebblestate.Open(pebblestate.Options{FS: m.Dir.FS, Dir: m.Dir.Path, MemTableBytes: pebblestate.MinMemTableBytes})
 				if err != nil {
 					return nil, err
@@ -422,7 +422,7 @@ func TestStatesInACluster(t *testing.T) {
 				return both{s, db}, err
 			},
 		})
-		c.Chaos(10*time.Second, wefttest.Faults{})
+		c.Chaos(10*time.Second, rawnodetest.Faults{})
 		done := 0
 		for i := 0; c.Now() < 10*time.Second; i++ {
 			if _, err := c.Propose(uint64(i%3)+1, fmt.Appendf(nil, "+%d", i%20)).Wait(); err == nil {

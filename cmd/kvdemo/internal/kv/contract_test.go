@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/wefttest"
+	"github.com/weftraft/weft/rawnode/rawnodetest"
 )
 
 // contracted is a store with its database, closed together.
@@ -25,8 +25,8 @@ func (c contracted) Close() error { return c.db.Close() }
 
 // The store keeps the contract of a state machine, rule by rule.
 func TestStoreKeepsTheContract(t *testing.T) {
-	wefttest.TestStateMachine(t, wefttest.StateMachineFactory{
-		Open: func(d wefttest.Dir) (rawnode.StateMachine, error) {
+	rawnodetest.TestStateMachine(t, rawnodetest.StateMachineFactory{
+		Open: func(d rawnodetest.Dir) (rawnode.StateMachine, error) {
 			db, err := Open(d.Path, Options{Identity: testIdentity, FS: d.FS, MemTableBytes: 64 << 10})
 			if err != nil {
 				return nil, err

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package wefttest_test
+package rawnodetest_test
 
 import (
 	"context"
@@ -18,13 +18,13 @@ import (
 
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/rawnodetest"
 	"github.com/weftraft/weft/rawnode/transport"
-	"github.com/weftraft/weft/wefttest"
 )
 
-func networks(bug string) wefttest.TransportFactory {
-	return wefttest.TransportFactory{Patience: 300 * time.Millisecond, Open: func(n int) ([]rawnode.Transport, error) {
-		network := wefttest.NewNetwork()
+func networks(bug string) rawnodetest.TransportFactory {
+	return rawnodetest.TransportFactory{Patience: 300 * time.Millisecond, Open: func(n int) ([]rawnode.Transport, error) {
+		network := rawnodetest.NewNetwork()
 		var all []rawnode.Transport
 		for id := range uint64(n) {
 			all = append(all, network.Transport(id+1))
@@ -34,7 +34,7 @@ func networks(bug string) wefttest.TransportFactory {
 		}
 		var crooks []*crooked
 		for i := range all {
-			c := &crooked{Transport: all[i].(*wefttest.Transport), bug: bug, nodes: n}
+			c := &crooked{Transport: all[i].(*rawnodetest.Transport), bug: bug, nodes: n}
 			crooks = append(crooks, c)
 			all[i] = c
 		}
@@ -48,11 +48,11 @@ func networks(bug string) wefttest.TransportFactory {
 func TestNetworkKeepsTheContract(t *testing.T) {
 	f := networks("")
 	f.Patience = 0
-	wefttest.TestTransport(t, f)
+	rawnodetest.TestTransport(t, f)
 }
 
 func TestTCPKeepsTheContract(t *testing.T) {
-	wefttest.TestTransport(t, wefttest.TransportFactory{Open: func(n int) (all []rawnode.Transport, err error) {
+	rawnodetest.TestTransport(t, rawnodetest.TransportFactory{Open: func(n int) (all []rawnode.Transport, err error) {
 		peers, listeners := map[uint64]string{}, map[uint64]net.Listener{}
 		for id := range uint64(n) {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -74,7 +74,7 @@ func TestTCPKeepsTheContract(t *testing.T) {
 
 // crooked is a transport with a bug.
 type crooked struct {
-	*wefttest.Transport
+	*rawnodetest.Transport
 	bug    string
 	nodes  int
 	others []*crooked
@@ -213,8 +213,8 @@ func TestTransportSuiteFindsBugs(t *testing.T) {
 	} {
 		t.Run(bug, func(t *testing.T) {
 			t.Parallel()
-			err := wefttest.CheckTransport(networks(bug))
-			require.Contains(t, wefttest.Broken(err), rule, "%v", err)
+			err := rawnodetest.CheckTransport(networks(bug))
+			require.Contains(t, rawnodetest.Broken(err), rule, "%v", err)
 		})
 	}
 }
@@ -223,9 +223,9 @@ func TestTransportSuiteFindsBugs(t *testing.T) {
 // a crash.
 func TestHostsOnPartsInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		network, peers := wefttest.NewNetwork(), []uint64{1, 2, 3}
-		hosts, logs := map[uint64]*rawnode.Host{}, map[uint64]*wefttest.Log{}
-		start := func(id uint64, log *wefttest.Log) *wefttest.Transport {
+		network, peers := rawnodetest.NewNetwork(), []uint64{1, 2, 3}
+		hosts, logs := map[uint64]*rawnode.Host{}, map[uint64]*rawnodetest.Log{}
+		start := func(id uint64, log *rawnodetest.Log) *rawnodetest.Transport {
 			tr := network.Transport(id)
 			sm, err := networked()
 			require.NoError(t, err)
@@ -237,9 +237,9 @@ func TestHostsOnPartsInMemory(t *testing.T) {
 			hosts[id], logs[id] = h, log
 			return tr
 		}
-		transports := map[uint64]*wefttest.Transport{}
+		transports := map[uint64]*rawnodetest.Transport{}
 		for _, id := range peers {
-			transports[id] = start(id, wefttest.NewLog(t, id, 1))
+			transports[id] = start(id, rawnodetest.NewLog(t, id, 1))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -248,12 +248,12 @@ func TestHostsOnPartsInMemory(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, i+1, got.Value)
 		}
-		network.SetLink(1, 2, wefttest.Link{Delay: 30 * time.Millisecond})
-		network.SetLink(1, 3, wefttest.Link{Cut: true})
+		network.SetLink(1, 2, rawnodetest.Link{Delay: 30 * time.Millisecond})
+		network.SetLink(1, 3, rawnodetest.Link{Cut: true})
 		// A node ends, and starts again from its log.
 		require.NoError(t, hosts[3].Stop(ctx))
 		require.NoError(t, transports[3].Close())
-		network.SetLink(1, 3, wefttest.Link{})
+		network.SetLink(1, 3, rawnodetest.Link{})
 		transports[3] = start(3, logs[3].Crashed(false))
 		got, err := hosts[3].Propose(ctx, []byte("a"))
 		require.NoError(t, err)
@@ -268,14 +268,14 @@ func TestHostsOnPartsInMemory(t *testing.T) {
 
 // networked is a ledger without its file: the log has all commands.
 func networked() (rawnode.StateMachine, error) {
-	d := wefttest.Dir{FS: vfs.NewMem(), Path: ""}
+	d := rawnodetest.Dir{FS: vfs.NewMem(), Path: ""}
 	return openLedger("")(d)
 }
 
 func ExampleNetwork() {
-	network := wefttest.NewNetwork()
+	network := rawnodetest.NewNetwork()
 	one, two := network.Transport(1), network.Transport(2)
-	network.SetLink(1, 2, wefttest.Link{Cut: true})
+	network.SetLink(1, 2, rawnodetest.Link{Cut: true})
 	fmt.Println(one.HasAddress(2), one.HasAddress(3))
 	fmt.Println(one.Close(), two.Close())
 	// Output:

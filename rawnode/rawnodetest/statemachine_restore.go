@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package wefttest
+package rawnodetest
 
 import (
 	"bytes"
@@ -343,7 +343,7 @@ func ruleGoesOn(s *stage) error {
 	return nil
 }
 
-var errCut = errors.New("wefttest: the sender gave up")
+var errCut = errors.New("rawnodetest: the sender gave up")
 
 // cuts returns places of a body for a failure: both ends, and some places between.
 func (s *stage) cuts(size int) []int {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wefttest has what tests of a service on package rawnode need: clusters in
+// Package rawnodetest has what tests of a service on package rawnode need: clusters in
 // virtual time, and conformance suites for the parts that a service may write itself.
 //
 // A [Cluster] is a group of nodes in one goroutine and in virtual time, decided by a
@@ -9,8 +9,8 @@
 // or are drawn, and a failing run repeats.
 //
 //	func TestService(t *testing.T) {
-//		c := wefttest.NewCluster(t, wefttest.ClusterOptions{Seed: 7, StateMachine: open})
-//		c.Chaos(time.Minute, wefttest.Faults{})
+//		c := rawnodetest.NewCluster(t, rawnodetest.ClusterOptions{Seed: 7, StateMachine: open})
+//		c.Chaos(time.Minute, rawnodetest.Faults{})
 //		c.MustPropose(1, command)
 //		c.Run(time.Minute)
 //		c.Agree(time.Minute, read)
@@ -21,6 +21,6 @@
 // found, and what the contract asks for:
 //
 //	func TestState(t *testing.T) {
-//		wefttest.TestStateMachine(t, wefttest.StateMachineFactory{Open: open, Command: command, Read: read})
+//		rawnodetest.TestStateMachine(t, rawnodetest.StateMachineFactory{Open: open, Command: command, Read: read})
 //	}
-package wefttest
+package rawnodetest

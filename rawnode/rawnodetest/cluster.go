@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package wefttest
+package rawnodetest
 
 import (
 	"errors"
@@ -81,7 +81,7 @@ type Link struct {
 func (o ClusterOptions) Validate() error {
 	var errs []error
 	bad := func(field string, value any, want string) {
-		errs = append(errs, fmt.Errorf("wefttest: ClusterOptions.%s is %v, want %s", field, value, want))
+		errs = append(errs, fmt.Errorf("rawnodetest: ClusterOptions.%s is %v, want %s", field, value, want))
 	}
 	if o.StateMachine == nil {
 		bad("StateMachine", "nil", "a function that opens a node's state")
@@ -105,7 +105,7 @@ func (o ClusterOptions) Validate() error {
 
 func (l Link) validate() error {
 	if l.Delay < 0 || l.Jitter < 0 || l.Loss < 0 || l.Loss > 1 {
-		return fmt.Errorf("wefttest: Link is %+v, want Delay and Jitter of 0 or more, and Loss from 0 to 1", l)
+		return fmt.Errorf("rawnodetest: Link is %+v, want Delay and Jitter of 0 or more, and Loss from 0 to 1", l)
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (c *Cluster) end() {
 		n.leave()
 	}
 	if c.t.Failed() {
-		c.t.Logf("wefttest: seed %d, %v of virtual time, %d lines; the last of them:\n%s", c.opts.Seed, c.Now(), c.lines, strings.Join(c.story, "\n"))
+		c.t.Logf("rawnodetest: seed %d, %v of virtual time, %d lines; the last of them:\n%s", c.opts.Seed, c.Now(), c.lines, strings.Join(c.story, "\n"))
 	}
 }
 
@@ -243,7 +243,7 @@ func (c *Cluster) fail(format string, args ...any) {
 func (c *Cluster) check() {
 	c.t.Helper()
 	if c.broken != nil {
-		c.t.Fatalf("wefttest: at %v of seed %d: %v", c.Now(), c.opts.Seed, c.broken)
+		c.t.Fatalf("rawnodetest: at %v of seed %d: %v", c.Now(), c.opts.Seed, c.broken)
 	}
 }
 
@@ -297,7 +297,7 @@ func (c *Cluster) Until(limit time.Duration, words string, so func() bool) {
 func (c *Cluster) node(id uint64) *node {
 	c.t.Helper()
 	if id == 0 || id > uint64(len(c.nodes)) {
-		c.t.Fatalf("wefttest: node %d, want 1 to %d", id, len(c.nodes))
+		c.t.Fatalf("rawnodetest: node %d, want 1 to %d", id, len(c.nodes))
 	}
 	return c.nodes[id-1]
 }
@@ -375,7 +375,7 @@ func (c *Cluster) Restart(node uint64, power bool) {
 func (c *Cluster) Add() uint64 {
 	c.t.Helper()
 	if len(c.nodes) == maxNodes {
-		c.t.Fatalf("wefttest: there are %d nodes, the most", maxNodes)
+		c.t.Fatalf("rawnodetest: there are %d nodes, the most", maxNodes)
 	}
 	n := c.add(uint64(len(c.nodes)+1), nil)
 	n.start()

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package wefttest
+package rawnodetest
 
 import (
 	"errors"
@@ -29,7 +29,7 @@ func newDir(onDisk bool) (Dir, error) {
 		fs := vfs.NewCrashableMem()
 		return Dir{fs, "state"}, makeDir(fs, "state")
 	}
-	path, err := os.MkdirTemp("", "wefttest-")
+	path, err := os.MkdirTemp("", "rawnodetest-")
 	return Dir{vfs.Default, path}, err
 }
 
@@ -81,7 +81,7 @@ func (d Dir) copied() (Dir, error) {
 		if err != nil {
 			return Dir{}, err
 		}
-		path, err := os.MkdirTemp("", "wefttest-")
+		path, err := os.MkdirTemp("", "rawnodetest-")
 		if err == nil {
 			err = copyTree(path, d.Path)
 		}
@@ -96,7 +96,7 @@ func (d Dir) copied() (Dir, error) {
 			return Dir{}, err
 		}
 		if time.Now().After(deadline) {
-			return Dir{}, fmt.Errorf("wefttest: %s changes all the time, for %v: a crash cannot be imitated", d.Path, patience)
+			return Dir{}, fmt.Errorf("rawnodetest: %s changes all the time, for %v: a crash cannot be imitated", d.Path, patience)
 		}
 	}
 }

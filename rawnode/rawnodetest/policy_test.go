@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package wefttest_test
+package rawnodetest_test
 
 import (
 	"math/rand/v2"
@@ -12,18 +12,18 @@ import (
 
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/ecraft/adaptive"
-	"github.com/weftraft/weft/wefttest"
+	"github.com/weftraft/weft/rawnode/rawnodetest"
 )
 
 func TestPoliciesKeepTheContract(t *testing.T) {
-	for name, f := range map[string]wefttest.PolicyFactory{
+	for name, f := range map[string]rawnodetest.PolicyFactory{
 		"full":     {New: func() ecraft.Policy { return ecraft.Full{} }},
 		"fixed 2":  {New: func() ecraft.Policy { return ecraft.Fixed(2) }, Fixed: true},
 		"fixed 9":  {New: func() ecraft.Policy { return ecraft.Fixed(9) }, Fixed: true},
 		"levelled": {New: func() ecraft.Policy { return ecraft.Levelled{} }},
 		"adaptive": {New: func() ecraft.Policy { return adaptive.New(adaptive.Options{}) }},
 	} {
-		t.Run(name, func(t *testing.T) { wefttest.TestPolicy(t, f) })
+		t.Run(name, func(t *testing.T) { rawnodetest.TestPolicy(t, f) })
 	}
 }
 
@@ -115,14 +115,14 @@ func (o *odd) Room(to, next uint64, lagging time.Duration) int {
 	return o.Policy.Room(to, next, lagging)
 }
 
-func odds(bug string) wefttest.PolicyFactory {
-	return wefttest.PolicyFactory{New: func() ecraft.Policy {
+func odds(bug string) rawnodetest.PolicyFactory {
+	return rawnodetest.PolicyFactory{New: func() ecraft.Policy {
 		return &odd{bug: bug, seen: map[uint64]*int{}, Policy: adaptive.New(adaptive.Options{})}
 	}}
 }
 
 func TestPolicySuiteFindsBugs(t *testing.T) {
-	require.NoError(t, wefttest.CheckPolicy(odds("")))
+	require.NoError(t, rawnodetest.CheckPolicy(odds("")))
 	for bug, rule := range map[string]string{
 		"one unit too many":            "every follower gets 0 to D units",
 		"negative units":               "every follower gets 0 to D units",
@@ -142,8 +142,8 @@ func TestPolicySuiteFindsBugs(t *testing.T) {
 		"no room":                      "a pacer has room when nothing is on its way",
 	} {
 		t.Run(bug, func(t *testing.T) {
-			err := wefttest.CheckPolicy(odds(bug))
-			require.Contains(t, wefttest.Broken(err), rule, "%v", err)
+			err := rawnodetest.CheckPolicy(odds(bug))
+			require.Contains(t, rawnodetest.Broken(err), rule, "%v", err)
 		})
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package wefttest
+package rawnodetest
 
 import (
 	"errors"
@@ -27,7 +27,7 @@ type PolicyFactory struct {
 // Validate returns an error that names the missing field, or nil.
 func (f PolicyFactory) Validate() error {
 	if f.New == nil {
-		return errors.New("wefttest: PolicyFactory.New is nil, want a function that returns a policy")
+		return errors.New("rawnodetest: PolicyFactory.New is nil, want a function that returns a policy")
 	}
 	return nil
 }

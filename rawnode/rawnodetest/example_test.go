@@ -1,20 +1,20 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package wefttest_test
+package rawnodetest_test
 
 import (
 	"fmt"
 	"time"
 
-	"github.com/weftraft/weft/wefttest"
+	"github.com/weftraft/weft/rawnode/rawnodetest"
 )
 
 // A leader is cut off; the other nodes elect a new leader, and no acknowledged command is lost. In
 // a test, t is the *testing.T.
 func ExampleCluster() {
 	t := &record{}
-	c := wefttest.NewCluster(t, wefttest.ClusterOptions{Seed: 3, StateMachine: ledgersOf("")})
+	c := rawnodetest.NewCluster(t, rawnodetest.ClusterOptions{Seed: 3, StateMachine: ledgersOf("")})
 	leader := c.WaitLeader()
 	fmt.Println(c.MustPropose(leader, []byte("a")))
 

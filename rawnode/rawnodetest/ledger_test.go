@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package wefttest_test
+package rawnodetest_test
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/wefttest"
+	"github.com/weftraft/weft/rawnode/rawnodetest"
 )
 
 // ledger is a state machine as a user might write one, without an adapter: sums by account, in
@@ -47,8 +47,8 @@ type book struct {
 	Sums  map[string]int
 }
 
-func openLedger(bug string) func(wefttest.Dir) (rawnode.StateMachine, error) {
-	return func(d wefttest.Dir) (rawnode.StateMachine, error) {
+func openLedger(bug string) func(rawnodetest.Dir) (rawnode.StateMachine, error) {
+	return func(d rawnodetest.Dir) (rawnode.StateMachine, error) {
 		l := &ledger{bug: bug, fs: d.FS, dir: d.Path, book: book{Sums: map[string]int{}}}
 		return l, l.find()
 	}
@@ -343,8 +343,8 @@ func readLedger(sm rawnode.StateMachine) (string, error) {
 	return string(text), err
 }
 
-func ledgers(bug string) wefttest.StateMachineFactory {
-	return wefttest.StateMachineFactory{
+func ledgers(bug string) rawnodetest.StateMachineFactory {
+	return rawnodetest.StateMachineFactory{
 		Open:    openLedger(bug),
 		Command: func(r *rand.Rand) []byte { return fmt.Appendf(nil, "account %d", r.IntN(12)) },
 		Read:    readLedger,
@@ -359,7 +359,7 @@ func ledgers(bug string) wefttest.StateMachineFactory {
 	}
 }
 
-func TestStateMachineThatIsRight(t *testing.T) { wefttest.TestStateMachine(t, ledgers("")) }
+func TestStateMachineThatIsRight(t *testing.T) { rawnodetest.TestStateMachine(t, ledgers("")) }
 
 // The suite finds each bug, by the rule that the bug breaks.
 func TestStateMachineSuiteFindsBugs(t *testing.T) {
@@ -401,8 +401,8 @@ func TestStateMachineSuiteFindsBugs(t *testing.T) {
 	} {
 		t.Run(bug, func(t *testing.T) {
 			t.Parallel()
-			err := wefttest.CheckStateMachine(ledgers(bug))
-			require.Contains(t, wefttest.Broken(err), rule, "%v", err)
+			err := rawnodetest.CheckStateMachine(ledgers(bug))
+			require.Contains(t, rawnodetest.Broken(err), rule, "%v", err)
 		})
 	}
 }

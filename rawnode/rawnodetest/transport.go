@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package wefttest
+package rawnodetest
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ type TransportFactory struct {
 // Validate returns an error that names the missing field, or nil.
 func (f TransportFactory) Validate() error {
 	if f.Open == nil {
-		return errors.New("wefttest: TransportFactory.Open is nil, want a function that opens transports which know each other")
+		return errors.New("rawnodetest: TransportFactory.Open is nil, want a function that opens transports which know each other")
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package wefttest_test
+package rawnodetest_test
 
 import (
 	"errors"
@@ -17,19 +17,19 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/wefttest"
+	"github.com/weftraft/weft/rawnode/rawnodetest"
 )
 
 // ledgersOf opens ledgers with a bug.
-func ledgersOf(bug string) func(wefttest.Member) (rawnode.StateMachine, error) {
-	return func(m wefttest.Member) (rawnode.StateMachine, error) { return openLedger(bug)(m.Dir) }
+func ledgersOf(bug string) func(rawnodetest.Member) (rawnode.StateMachine, error) {
+	return func(m rawnodetest.Member) (rawnode.StateMachine, error) { return openLedger(bug)(m.Dir) }
 }
 
 // keepLittle configures a node to keep only a few entries of its log.
 func keepLittle(_ uint64, c *rawnode.ReplicaConfig) { c.RetainEntries, c.RetainBytes = 5, 1000 }
 
 func TestClusterReplicates(t *testing.T) {
-	c := wefttest.NewCluster(t, wefttest.ClusterOptions{StateMachine: ledgersOf(""), Seed: 1})
+	c := rawnodetest.NewCluster(t, rawnodetest.ClusterOptions{StateMachine: ledgersOf(""), Seed: 1})
 	for node := range uint64(3) {
 		require.EqualValues(t, node+1, c.MustPropose(node+1, []byte("a")))
 	}
@@ -51,7 +51,7 @@ func TestClusterReplicates(t *testing.T) {
 // A leader on the smaller side of a partition acknowledges nothing, and answers no read;
 // the other side goes on.
 func TestClusterPartition(t *testing.T) {
-	c := wefttest.NewCluster(t, wefttest.ClusterOptions{StateMachine: ledgersOf(""), Nodes: 5})
+	c := rawnodetest.NewCluster(t, rawnodetest.ClusterOptions{StateMachine: ledgersOf(""), Nodes: 5})
 	old := c.WaitLeader()
 	c.MustPropose(old, []byte("a"))
 	var others []uint64
@@ -77,7 +77,7 @@ func TestClusterPartition(t *testing.T) {
 // A node that was away for longer than the log reaches back gets a snapshot, and so does a new
 // node.
 func TestClusterSnapshots(t *testing.T) {
-	c := wefttest.NewCluster(t, wefttest.ClusterOptions{StateMachine: ledgersOf(""), Adjust: keepLittle, ChunkBytes: 50})
+	c := rawnodetest.NewCluster(t, rawnodetest.ClusterOptions{StateMachine: ledgersOf(""), Adjust: keepLittle, ChunkBytes: 50})
 	away := c.WaitLeader()
 	c.Crash(away, false)
 	require.Nil(t, c.StateMachine(away))
@@ -102,12 +102,12 @@ func TestClusterSnapshots(t *testing.T) {
 
 // storm runs a cluster under faults, and checks that all acknowledged commands are there at the
 // end.
-func storm(t wefttest.T, seed uint64, bug string) (story uint64, done int) {
-	c := wefttest.NewCluster(t, wefttest.ClusterOptions{
+func storm(t rawnodetest.T, seed uint64, bug string) (story uint64, done int) {
+	c := rawnodetest.NewCluster(t, rawnodetest.ClusterOptions{
 		StateMachine: ledgersOf(bug), Seed: seed, Nodes: 3 + int(seed%3), Adjust: keepLittle, ChunkBytes: 60,
-		Link: wefttest.Link{Delay: time.Millisecond, Jitter: 5 * time.Millisecond},
+		Link: rawnodetest.Link{Delay: time.Millisecond, Jitter: 5 * time.Millisecond},
 	})
-	c.Chaos(20*time.Second, wefttest.Faults{})
+	c.Chaos(20*time.Second, rawnodetest.Faults{})
 	for i := 0; c.Now() < 20*time.Second; i++ {
 		_, err := c.Propose(uint64(i%3)+1, fmt.Appendf(nil, "account %d", i%7)).Wait()
 		if err == nil {
@@ -154,7 +154,7 @@ func (r *record) Logf(f string, a ...any)   { fmt.Fprintf(&r.text, f+"\n", a...)
 func (r *record) Fatalf(f string, a ...any) { r.failed = true; r.Logf(f, a...); runtime.Goexit() }
 
 // recorded runs a test that may fail, and returns the test's output.
-func recorded(test func(wefttest.T)) string {
+func recorded(test func(rawnodetest.T)) string {
 	r := &record{}
 	done := make(chan struct{})
 	go func() {
@@ -183,12 +183,12 @@ func TestClusterFindsBugs(t *testing.T) {
 		t.Run(bug, func(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(60) {
-				text := recorded(func(t wefttest.T) { storm(t, seed, bug) })
+				text := recorded(func(t rawnodetest.T) { storm(t, seed, bug) })
 				if text == "" {
 					continue
 				}
 				require.Contains(t, text, fmt.Sprintf("of seed %d: ", seed))
-				require.Contains(t, text, fmt.Sprintf("wefttest: seed %d, ", seed))
+				require.Contains(t, text, fmt.Sprintf("rawnodetest: seed %d, ", seed))
 				require.Contains(t, text, "s  node ")
 				t.Logf("seed %d: %s", seed, strings.SplitN(text, "\n", 2)[0])
 				return
@@ -199,25 +199,25 @@ func TestClusterFindsBugs(t *testing.T) {
 }
 
 func TestClusterMistakesAreNamed(t *testing.T) {
-	text := recorded(func(t wefttest.T) {
-		wefttest.NewCluster(t, wefttest.ClusterOptions{Nodes: 10, TickInterval: -1, ChunkBytes: -1, Link: wefttest.Link{Loss: 2}})
+	text := recorded(func(t rawnodetest.T) {
+		rawnodetest.NewCluster(t, rawnodetest.ClusterOptions{Nodes: 10, TickInterval: -1, ChunkBytes: -1, Link: rawnodetest.Link{Loss: 2}})
 	})
 	for _, want := range []string{"StateMachine is nil", "Nodes is 10, want 0 to 9", "TickInterval is -1ns", "ChunkBytes is -1", "Loss:2"} {
 		require.Contains(t, text, want)
 	}
-	for words, open := range map[string]func(wefttest.Member) (rawnode.StateMachine, error){
-		"node 1 does not start: open the state: no disk": func(wefttest.Member) (rawnode.StateMachine, error) { return nil, errors.New("no disk") },
-		"neither a state machine nor an error":           func(wefttest.Member) (rawnode.StateMachine, error) { return nil, nil },
+	for words, open := range map[string]func(rawnodetest.Member) (rawnode.StateMachine, error){
+		"node 1 does not start: open the state: no disk": func(rawnodetest.Member) (rawnode.StateMachine, error) { return nil, errors.New("no disk") },
+		"neither a state machine nor an error":           func(rawnodetest.Member) (rawnode.StateMachine, error) { return nil, nil },
 	} {
-		require.Contains(t, recorded(func(t wefttest.T) { wefttest.NewCluster(t, wefttest.ClusterOptions{StateMachine: open}) }), words)
+		require.Contains(t, recorded(func(t rawnodetest.T) { rawnodetest.NewCluster(t, rawnodetest.ClusterOptions{StateMachine: open}) }), words)
 	}
-	text = recorded(func(t wefttest.T) {
-		c := wefttest.NewCluster(t, wefttest.ClusterOptions{StateMachine: ledgersOf("")})
+	text = recorded(func(t rawnodetest.T) {
+		c := rawnodetest.NewCluster(t, rawnodetest.ClusterOptions{StateMachine: ledgersOf("")})
 		c.Until(time.Second, "a pig that flies", func() bool { return false })
 	})
 	require.Contains(t, text, "after 1s: still not a pig that flies")
-	text = recorded(func(t wefttest.T) {
-		wefttest.NewCluster(t, wefttest.ClusterOptions{StateMachine: ledgersOf("")}).Crash(4, true)
+	text = recorded(func(t rawnodetest.T) {
+		rawnodetest.NewCluster(t, rawnodetest.ClusterOptions{StateMachine: ledgersOf("")}).Crash(4, true)
 	})
 	require.Contains(t, text, "node 4, want 1 to 3")
 }

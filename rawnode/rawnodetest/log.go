@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package wefttest
+package rawnodetest
 
 import (
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -24,7 +24,7 @@ func NewLog(t T, node, group uint64) *Log {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
 	if err := makeDir(fs, logDir); err != nil {
-		t.Fatalf("wefttest: make a log: %v", err)
+		t.Fatalf("rawnodetest: make a log: %v", err)
 	}
 	return openLog(t, fs, storage.Identity{Cluster: 1, Node: node}, group)
 }
@@ -37,7 +37,7 @@ func openLog(t T, fs *vfs.MemFS, id storage.Identity, group uint64) *Log {
 		l.Group, err = l.engine.Group(group)
 	}
 	if err != nil {
-		t.Fatalf("wefttest: open a log: %v", err)
+		t.Fatalf("rawnodetest: open a log: %v", err)
 	}
 	t.Cleanup(func() { _ = l.engine.Close() }) // the test has ended, so an error has no meaning
 	return l

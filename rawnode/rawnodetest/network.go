@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package wefttest
+package rawnodetest
 
 import (
 	"context"
@@ -17,11 +17,11 @@ import (
 // Errors of a [Network].
 var (
 	// ErrJoined says that the group has a receiver at this node already.
-	ErrJoined = errors.New("wefttest: the group has a receiver")
+	ErrJoined = errors.New("rawnodetest: the group has a receiver")
 	// ErrUnreachable says that a node is not on the network, or is cut off.
-	ErrUnreachable = errors.New("wefttest: the node cannot be reached")
+	ErrUnreachable = errors.New("rawnodetest: the node cannot be reached")
 	// ErrClosed says that the transport is closed.
-	ErrClosed = errors.New("wefttest: the transport is closed")
+	ErrClosed = errors.New("rawnodetest: the transport is closed")
 )
 
 // queueBytes bounds the messages that wait for a node, in each class; a single message may be
@@ -115,7 +115,7 @@ func (t *Transport) spawn(f func()) {
 // Join implements [rawnode.Transport].
 func (t *Transport) Join(group uint64, r rawnode.Receiver) error {
 	if r == nil {
-		return errors.New("wefttest: a receiver of nil")
+		return errors.New("rawnodetest: a receiver of nil")
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -182,7 +182,7 @@ func (t *Transport) SendWait(ctx context.Context, m rawnode.Message) error {
 	}
 }
 
-var errNoRoom = errors.New("wefttest: no room")
+var errNoRoom = errors.New("rawnodetest: no room")
 
 // put queues a message. Without room, put returns a channel that is closed when a message has left,
 // if wait is set, and otherwise an error.

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package wefttest
+package rawnodetest
 
 import (
 	"errors"
@@ -54,7 +54,7 @@ func (f StateMachineFactory) Validate() error {
 		{"Read", f.Read == nil, "a function that returns what readers see"},
 	} {
 		if x.missing {
-			errs = append(errs, fmt.Errorf("wefttest: StateMachineFactory.%s is nil, want %s", x.field, x.want))
+			errs = append(errs, fmt.Errorf("rawnodetest: StateMachineFactory.%s is nil, want %s", x.field, x.want))
 		}
 	}
 	return errors.Join(errs...)
