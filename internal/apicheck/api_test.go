@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -101,8 +102,12 @@ func loadSurfaces(t *testing.T) (theirs, ours surface) {
 	return theirs, ours
 }
 
-// addition is a row of the table of additions: | `Name` | ...
-var addition = regexp.MustCompile("(?m)^\\| `([A-Za-z_.]+)` \\|")
+// A row of the table of additions: | `Type` | `Field`, ... | or | upstream's `Type` | ... or
+// | the package | `Name`, ... |.
+var (
+	addition = regexp.MustCompile("(?m)^\\| (?:the package|(upstream's )?`(\\w+)`) \\| ([^|]*) \\|")
+	quoted   = regexp.MustCompile("`(\\w+)`")
+)
 
 func documentedAdditions(t *testing.T) []string {
 	t.Helper()
@@ -110,11 +115,34 @@ func documentedAdditions(t *testing.T) []string {
 	require.NoError(t, err)
 	text, err := os.ReadFile(filepath.Join(root, "docs", "divergence.md"))
 	require.NoError(t, err)
-	var names []string
-	for _, m := range addition.FindAllStringSubmatch(string(text), -1) {
-		names = append(names, m[1])
+	_, table, ok := strings.Cut(string(text), "\n## Additions to the API\n")
+	require.True(t, ok)
+	table, _, ok = strings.Cut(table, "\n## ")
+	require.True(t, ok)
+	return additionsOf(table)
+}
+
+// additionsOf reads the rows of the table: a type, which is an addition unless the row says
+// that the type is upstream's, and its fields and methods; or names of the package.
+func additionsOf(table string) (names []string) {
+	for _, row := range addition.FindAllStringSubmatch(table, -1) {
+		upstreams, typ, prefix := row[1] != "", row[2], ""
+		if typ != "" {
+			prefix = typ + "."
+			if !upstreams {
+				names = append(names, typ)
+			}
+		}
+		for _, m := range quoted.FindAllStringSubmatch(row[3], -1) {
+			names = append(names, prefix+m[1])
+		}
 	}
 	return names
+}
+
+func TestAdditionsAreReadFromRows(t *testing.T) {
+	require.Equal(t, []string{"New", "New.One", "New.Two", "Old.Three", "Four", "Alone"}, additionsOf("| type | fields | what |\n|---|---|---|\n"+
+		"| `New` | `One`, `Two` | it has `Five` |\n| upstream's `Old` | `Three` | |\n| the package | `Four` | |\n| `Alone` |  | |\n"))
 }
 
 // TestSurfaceSeesDifferences changes one thing at a time in a small package:
