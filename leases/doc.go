@@ -113,6 +113,12 @@
 // Node.mayAdopt; TestRestartedNodeAdoptsNoOlderRoster,
 // TestRestartedNodeWaitsForTheNewestRoster.
 //
+// Three voters, and R answers a read without the write e:
+//
+//	leader  makes 3.8, without R .......... {leader G} have 3.8: 3.7 is superseded, commits e
+//	G       adopts 3.7, then 3.8            crashes, starts; a late 3.7 comes: adopts 3.7, grants R
+//	R       knows 3.7, asks G for a lease                                              {G R}: answers without e
+//
 // L11. A node adopts and grants nothing in a term that is not on its disk. After a
 // crash the node would not know that it had been in that term, and L10 would not
 // hold there. Node.mayAct; TestNothingIsSaidBeforeTheTermIsDurable.
@@ -165,6 +171,13 @@
 // newest that the responder knows. With a majority alone, one responder answers with
 // a write, and another, which the write has not reached, answers later without it.
 // Node.Release; TestNotesOfAMajorityDoNotRelease.
+//
+// R and S are responders, the write is e, and a client reads twice:
+//
+//	leader  e is durable, sends its note
+//	R       e is durable, has the leader's note: {leader R} are a majority    answers with e
+//	S       e is on its way                                                                   answers without e
+//	                                                                          first read      second read
 //
 // L21. L20 needs a note of the leader, which goes out after the leader's append is
 // durable and has the number of its newest roster; only a responder that knows

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// commandRow is a row of docs/commands.md: a command, or what commands begin with, and
+// commandRow is a row of internal/docs/commands.md: a command, or what commands begin with, and
 // the test that runs the command, or else the reason why none does.
 type commandRow struct {
 	command     string
@@ -105,7 +105,7 @@ func readCommandRows(t *testing.T) (root string, rows []*commandRow) {
 	t.Helper()
 	root, err := Root()
 	require.NoError(t, err)
-	text, err := os.ReadFile(filepath.Join(root, "docs", "commands.md"))
+	text, err := os.ReadFile(filepath.Join(root, "internal", "docs", "commands.md"))
 	require.NoError(t, err)
 	rows = commandRows(string(text))
 	require.Greater(t, len(rows), 20)
@@ -124,12 +124,12 @@ func TestEveryCommandIsRunOrSaysWhyNot(t *testing.T) {
 			}
 		}
 		if !known {
-			t.Errorf("%s: %s: no test runs this command: add a row to docs/commands.md, with the test that does or the reason", commands[command], command)
+			t.Errorf("%s: %s: no test runs this command: add a row to internal/docs/commands.md, with the test that does or the reason", commands[command], command)
 		}
 	}
 	for _, r := range rows {
 		if wrong := r.wrong(root); wrong != "" {
-			t.Errorf("docs/commands.md: %s: %s", r.command, wrong)
+			t.Errorf("internal/docs/commands.md: %s: %s", r.command, wrong)
 		}
 	}
 }
