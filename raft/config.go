@@ -149,16 +149,6 @@ type Config struct {
 	// vote for the leader.
 	StepDownOnRemoval bool
 
-	// YieldWhenLate has a node go by its host's disk. If entries or a snapshot were handed
-	// out to be written, and nothing was reported as written for more than ElectionTick
-	// ticks, a leader drops proposals ([ErrProposalDropped]); if a majority has stored
-	// more than the leader, it also hands leadership to the voter with the longest log, and
-	// steps down if nobody has taken over after as many ticks. No late node campaigns.
-	// Reports are the responses of the append thread with AsyncStorageWrites, and else
-	// Advance. false, as upstream: a leader whose disk hangs leads until its uncommitted
-	// entries reach their bound, and then accepts nothing.
-	YieldWhenLate bool
-
 	// TraceLogger is part of the API; nothing is traced in this build (see
 	// [StateTraceDeployed]).
 	TraceLogger TraceLogger
@@ -180,6 +170,16 @@ type Config struct {
 	// first, as leaders of etcd do, refuses a change by ApplyConfChange with a change of
 	// node 0, as etcd does, or calls it with the change.
 	ConfChangesFirst bool
+
+	// YieldWhenLate has a node go by its host's disk. If entries or a snapshot were handed
+	// out to be written, and nothing was reported as written for more than ElectionTick
+	// ticks, a leader drops proposals ([ErrProposalDropped]); if a majority has stored
+	// more than the leader, it also hands leadership to the voter with the longest log, and
+	// steps down if nobody has taken over after as many ticks. No late node campaigns.
+	// Reports are the responses of the append thread with AsyncStorageWrites, and else
+	// Advance. false, as upstream: a leader whose disk hangs leads until its uncommitted
+	// entries reach their bound, and then accepts nothing.
+	YieldWhenLate bool
 
 	// Coding turns coded replication on; nil leaves it off, and the node then
 	// behaves as upstream's in every detail.
