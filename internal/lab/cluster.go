@@ -113,7 +113,7 @@ func newCluster(cfg ClusterConfig, number uint64) (_ *Cluster, err error) {
 	if c.Network == nil {
 		c.owned, cfg.Links.Hosts = true, cfg.Nodes
 		if cfg.Links.Kind == "" {
-			cfg.Links.Kind = Direct
+			cfg.Links.Kind = direct
 		}
 		if c.Network, err = NewNetwork(cfg.Links); err != nil {
 			return nil, err
@@ -177,13 +177,13 @@ func (n *Node) Kill() error {
 	return nil
 }
 
-// ErrDown is returned by methods that need a process where a node has none.
-var ErrDown = errors.New("the node has no process")
+// errDown is returned by methods that need a process where a node has none.
+var errDown = errors.New("the node has no process")
 
 // with does something to a node's process.
 func with(p *process.Process, do func(*process.Process) error) error {
 	if p == nil {
-		return ErrDown
+		return errDown
 	}
 	return do(p)
 }

@@ -116,10 +116,10 @@ type loading struct {
 	result *Result
 }
 
-// ErrNoAnswer says that no call of a load was answered.
-var ErrNoAnswer = errors.New("no call was answered")
+// errNoAnswer says that no call of a load was answered.
+var errNoAnswer = errors.New("no call was answered")
 
-// Run makes the load, and returns when all calls have ended. The result is there beside ErrNoAnswer,
+// Run makes the load, and returns when all calls have ended. The result is there beside errNoAnswer,
 // too.
 func (l *Load) Run(ctx context.Context) (*Result, error) {
 	r := &loading{Load: l, from: time.Now().Add(l.Warm), result: &Result{kinds: map[int]*Meter{}}}
@@ -144,7 +144,7 @@ func (l *Load) Run(ctx context.Context) (*Result, error) {
 	group.Wait()
 	r.result.Start, r.result.Elapsed = r.from, time.Since(r.from)
 	if r.result.Calls == 0 {
-		return r.result, errors.Join(fmt.Errorf("%w, and %d failed", ErrNoAnswer, r.result.Failed), r.result.Err, context.Cause(ctx))
+		return r.result, errors.Join(fmt.Errorf("%w, and %d failed", errNoAnswer, r.result.Failed), r.result.Err, context.Cause(ctx))
 	}
 	return r.result, nil
 }

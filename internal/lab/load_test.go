@@ -132,7 +132,7 @@ func TestBoundsOfALoad(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}}).Run(t.Context())
-		require.ErrorIs(t, err, ErrNoAnswer)
+		require.ErrorIs(t, err, errNoAnswer)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }

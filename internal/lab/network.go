@@ -14,8 +14,8 @@ import (
 
 // The kinds of networks.
 const (
-	// Direct has nothing between hosts. It needs nothing, and has no bound.
-	Direct = "direct"
+	// direct has nothing between hosts. It needs nothing, and has no bound.
+	direct = "direct"
 	// Namespaces is a network of the kernel's: hosts are network namespaces, and the kernel shapes
 	// the links, so that programs and their TCP are as they are on machines of their own. It needs
 	// Linux, root, and the programs ip and tc.
@@ -57,10 +57,10 @@ func (c NetworkConfig) Validate() error {
 		errs = append(errs, fmt.Errorf("network: Rate is %d bits a second, want 0 (no bound), or %d to %d", c.Rate, minRate, int64(maxRate)))
 	}
 	switch {
-	case c.Kind == Direct && c.Rate != 0:
-		errs = append(errs, fmt.Errorf("network: Rate is %d bits a second, want 0 with Kind %s", c.Rate, Direct))
-	case c.Kind != "" && c.Kind != Namespaces && c.Kind != Relay && c.Kind != Direct:
-		errs = append(errs, fmt.Errorf("network: Kind is %q, want %s, %s, %s, or empty for what the machine allows", c.Kind, Namespaces, Relay, Direct))
+	case c.Kind == direct && c.Rate != 0:
+		errs = append(errs, fmt.Errorf("network: Rate is %d bits a second, want 0 with Kind %s", c.Rate, direct))
+	case c.Kind != "" && c.Kind != Namespaces && c.Kind != Relay && c.Kind != direct:
+		errs = append(errs, fmt.Errorf("network: Kind is %q, want %s, %s, %s, or empty for what the machine allows", c.Kind, Namespaces, Relay, direct))
 	case c.Kind != Relay && (c.Delay != nil || c.Dialer != nil):
 		errs = append(errs, fmt.Errorf("network: Kind is %q, want %s for Delay and Dialer", c.Kind, Relay))
 	}
@@ -110,7 +110,7 @@ func NewNetwork(c NetworkConfig) (*Network, error) {
 		return nil, err
 	}
 	switch c.Kind {
-	case Direct:
+	case direct:
 		return newDirect(c)
 	case Relay:
 		return newRelays(c)
@@ -135,7 +135,7 @@ func newDirect(c NetworkConfig) (*Network, error) {
 	n := &Network{Kind: c.Kind, close: func() error { return nil }}
 	for i := range c.Hosts {
 		n.Hosts = append(n.Hosts, Host{Listen: free[i], Address: free[i], Client: free[c.Hosts+i], sent: func() (uint64, error) {
-			return 0, fmt.Errorf("network: Kind is %s, want %s or %s to count what hosts send", Direct, Namespaces, Relay)
+			return 0, fmt.Errorf("network: Kind is %s, want %s or %s to count what hosts send", direct, Namespaces, Relay)
 		}})
 	}
 	return n, nil

@@ -169,8 +169,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		"Hosts is 0, want 1 to 100":              {},
 		"Rate is 5 bits a second":                {Hosts: 1, Rate: 5},
 		`Kind is "wire", want`:                   {Hosts: 1, Kind: "wire"},
-		`Kind is "direct", want relay for Delay`: {Hosts: 1, Kind: Direct, Delay: func(int, int) time.Duration { return 0 }},
-		`want 0 with Kind direct`:                {Hosts: 1, Kind: Direct, Rate: 1e6},
+		`Kind is "direct", want relay for Delay`: {Hosts: 1, Kind: direct, Delay: func(int, int) time.Duration { return 0 }},
+		`want 0 with Kind direct`:                {Hosts: 1, Kind: direct, Rate: 1e6},
 	} {
 		_, err := NewNetwork(c)
 		require.ErrorContains(t, err, says)

@@ -14,15 +14,15 @@ import (
 // this machine does not tell a gain from chance.
 const LeastRounds = 5
 
-// ErrFewRounds says that a document needs more rounds.
-var ErrFewRounds = errors.New("medians of fewer rounds are chance")
+// errFewRounds says that a document needs more rounds.
+var errFewRounds = errors.New("medians of fewer rounds are chance")
 
 // Publishable returns an error if a document is asked for, and the rounds are too few for one.
 func Publishable(path string, rounds int) error {
 	if path == "" || rounds >= LeastRounds {
 		return nil
 	}
-	return fmt.Errorf("--out: %d rounds, want %d or more: %w; without --out the report is printed", rounds, LeastRounds, ErrFewRounds)
+	return fmt.Errorf("--out: %d rounds, want %d or more: %w; without --out the report is printed", rounds, LeastRounds, errFewRounds)
 }
 
 // Turns measures every side once in each round. Each round begins with another side, so that no

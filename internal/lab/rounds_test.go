@@ -15,7 +15,7 @@ func TestFewRoundsGoIntoNoDocument(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.md")
 	for rounds := range LeastRounds {
 		s := &Section{Verb: "x", Rounds: rounds}
-		require.ErrorIs(t, s.Write(nil, path, false), ErrFewRounds)
+		require.ErrorIs(t, s.Write(nil, path, false), errFewRounds)
 		require.NoFileExists(t, path)
 	}
 	require.NoError(t, (&Section{Verb: "x", Rounds: LeastRounds}).Write(nil, path, false))

@@ -45,6 +45,9 @@ func run() error {
 	if err := printTree(w, root); err != nil {
 		return err
 	}
+	if err := printKit(w, root); err != nil {
+		return err
+	}
 	if err := printUnused(w, root); err != nil {
 		return err
 	}

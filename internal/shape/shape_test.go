@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -63,4 +64,20 @@ func TestUnusedNamesAreFound(t *testing.T) {
 	unused, err := unusedNames(root)
 	require.NoError(t, err)
 	require.Equal(t, map[string][]string{"internal/a": {"Lonely", "Other"}}, unused)
+}
+
+// A cluster of processes that does not come from the kit shows.
+func TestProcessesWithoutTheKitAreCounted(t *testing.T) {
+	root := t.TempDir()
+	write := func(dir, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(root, dir, "x.go"), []byte("package x\n"+text), 0o644))
+	}
+	write("a", "import \"github.com/weftraft/weft/internal/lab\"\nvar _ = lab.StartCluster\nvar _ lab.Load\n")
+	write("b", "import \"github.com/weftraft/weft/internal/process\"\nvar _ = process.Start\n")
+	write("internal/lab", "import \"github.com/weftraft/weft/internal/process\"\nvar _ = process.Start\n")
+	var out strings.Builder
+	require.NoError(t, printKit(&out, root))
+	require.Contains(t, out.String(), "packages with processes of nodes\t1\t1 b\n")
+	require.Contains(t, out.String(), "packages with loads on processes\t1\t-\n")
 }

@@ -37,14 +37,14 @@ type Fault struct {
 }
 
 const (
-	// failTime and leaseTime are kvdemo's; Bound is what a write may wait for a responder:
+	// failTime and leaseTime are kvdemo's; bound is what a write may wait for a responder:
 	// two rounds more, which on one machine are nothing beside these.
 	failTime  = 500 * time.Millisecond
 	leaseTime = time.Second
-	// Bound is the longest time that a responder may hold a write up.
-	Bound = failTime + leaseTime
+	// bound is the longest time that a responder may hold a write up.
+	bound = failTime + leaseTime
 	// observed is how long a failure is looked at.
-	observed = 2*Bound + time.Second
+	observed = 2*bound + time.Second
 	// slowWrite is what a write takes that is held up, at least.
 	slowWrite = failTime / 2
 	// lateBy is how much longer a read takes that counts as late.

@@ -56,7 +56,7 @@ func gapTable(gaps []Gap) lab.Table {
 
 func faultTable(faults []Fault) lab.Table {
 	t := lab.Table{
-		Title: fmt.Sprintf("A responder fails under writes and reads; a write may wait for %v at most (Fail %v, Lease %v):", Bound, failTime, leaseTime),
+		Title: fmt.Sprintf("A responder fails under writes and reads; a write may wait for %v at most (Fail %v, Lease %v):", bound, failTime, leaseTime),
 		Rows:  [][]string{{"failure", "what it is", "times", "longest write", "holds a time", "besides", "slowest", "reads", "99% before", "99% after", "late", "longest read"}},
 		Notes: []string{fmt.Sprintf("*Longest write*: of those that waited for the responder. *Holds a time*: the most times that writes waited for one that failed, for over %v. *Besides*: how\n"+
 			"often, in all, writes took as long while the leader's roster did not name it, and *slowest* the longest: what else runs on the machine, above all what\n"+

@@ -22,8 +22,8 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
 
-// MaxCallBytes bounds a gRPC message.
-const MaxCallBytes = 5 << 20
+// maxCallBytes bounds a gRPC message.
+const maxCallBytes = 5 << 20
 
 // Run runs a node until ctx ends.
 func Run(ctx context.Context, cfg Config) (err error) {
@@ -40,7 +40,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if s.peers, err = startPeers(ctx, cfg.ID, cfg.Peers, s.receiver(ctx), s.node.ReportUnreachable); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	g := grpc.NewServer(grpc.MaxRecvMsgSize(MaxCallBytes), grpc.MaxSendMsgSize(MaxCallBytes))
+	g := grpc.NewServer(grpc.MaxRecvMsgSize(maxCallBytes), grpc.MaxSendMsgSize(maxCallBytes))
 	kvpb.RegisterKVServer(g, service{server: s})
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = g.Serve(l) }) // ends with Stop

@@ -48,8 +48,8 @@ type Latency struct {
 	P99  time.Duration `json:"p99_ns"`
 }
 
-// LatencyOf returns the latency of some calls.
-func LatencyOf(times []time.Duration) Latency {
+// latencyOf returns the latency of some calls.
+func latencyOf(times []time.Duration) Latency {
 	if len(times) == 0 {
 		return Latency{}
 	}
@@ -124,7 +124,7 @@ func (t *tally) measure(c *Cell) {
 	count := t.all
 	for i := range t.reads {
 		count += len(t.writes[i])
-		c.Reads, c.Writes = append(c.Reads, LatencyOf(t.reads[i])), append(c.Writes, LatencyOf(t.writes[i]))
+		c.Reads, c.Writes = append(c.Reads, latencyOf(t.reads[i])), append(c.Writes, latencyOf(t.writes[i]))
 	}
 	c.ReadMean, c.WriteMean = MeanOf(c.Reads), MeanOf(c.Writes)
 	c.Rate = float64(count) / (t.g.c.Now() - t.from).Seconds()

@@ -95,7 +95,7 @@ func (cfg *Config) hold(n Network, p *Policy) (Hold, error) {
 	if err := g.drain(); err != nil {
 		return row, err
 	}
-	row.Delay, row.Wrong = LatencyOf(row.latency), g.check.wrong()
+	row.Delay, row.Wrong = latencyOf(row.latency), g.check.wrong()
 	for _, w := range windows {
 		row.Window += w / holdWrites
 	}

@@ -60,9 +60,9 @@ func (c Config) Validate() error {
 
 // The sides.
 const (
-	SideKvdemo = "kvdemo"
-	SideRedis  = "redis-server"
-	SideEtcd   = "etcd"
+	sideKvdemo = "kvdemo"
+	sideRedis  = "redis-server"
+	sideEtcd   = "etcd"
 )
 
 // Row is one measurement.
@@ -128,7 +128,7 @@ func startKvdemo(ctx context.Context, cfg Config) (*side, error) {
 	}
 	dir := filepath.Join(cfg.Dir, fmt.Sprintf("kvdemo-%d", time.Now().UnixNano()))
 	c, err := cluster.Start(ctx, cluster.Config{
-		Name: SideKvdemo, Nodes: cfg.Nodes, Dir: dir,
+		Name: sideKvdemo, Nodes: cfg.Nodes, Dir: dir,
 		Serve: lab.Serve{Program: []string{cfg.Kvdemo, "serve"}, NodeArgs: func(id int) []string { return []string{"--resp", addresses[id-1]} }},
 	})
 	if err != nil {
@@ -139,7 +139,7 @@ func startKvdemo(ctx context.Context, cfg Config) (*side, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	addresses[0], addresses[leader.ID-1] = addresses[leader.ID-1], addresses[0]
-	s := &side{name: SideKvdemo, binding: "RedisBinding", addresses: addresses, stop: func() error { return errors.Join(c.Stop(), c.Close()) }}
+	s := &side{name: sideKvdemo, binding: "RedisBinding", addresses: addresses, stop: func() error { return errors.Join(c.Stop(), c.Close()) }}
 	return s, s.ready(ctx)
 }
 
@@ -165,11 +165,11 @@ func (redisServer) Transfer(context.Context, *lab.Node, *lab.Node) error { retur
 
 // startRedis starts one redis-server without data.
 func startRedis(ctx context.Context, cfg Config) (*side, error) {
-	c, err := lab.StartCluster(ctx, lab.ClusterConfig{Name: SideRedis, Program: redisServer{}, Nodes: 1, Dir: filepath.Join(cfg.Dir, fmt.Sprintf("redis-%d", time.Now().UnixNano()))})
+	c, err := lab.StartCluster(ctx, lab.ClusterConfig{Name: sideRedis, Program: redisServer{}, Nodes: 1, Dir: filepath.Join(cfg.Dir, fmt.Sprintf("redis-%d", time.Now().UnixNano()))})
 	if err != nil {
 		return nil, err
 	}
-	s := &side{name: SideRedis, binding: "RedisBinding", addresses: c.Clients(), stop: func() error { return terminate(c) }}
+	s := &side{name: sideRedis, binding: "RedisBinding", addresses: c.Clients(), stop: func() error { return terminate(c) }}
 	return s, s.ready(ctx)
 }
 
@@ -177,7 +177,7 @@ func startRedis(ctx context.Context, cfg Config) (*side, error) {
 // with etcd's own settings.
 func startEtcd(ctx context.Context, cfg Config) (*side, error) {
 	c, err := lab.StartCluster(ctx, lab.ClusterConfig{
-		Name: SideEtcd, Program: lab.Etcd{Program: cfg.Etcd, Args: []string{"--log-level", "error"}}, Nodes: cfg.Nodes,
+		Name: sideEtcd, Program: lab.Etcd{Program: cfg.Etcd, Args: []string{"--log-level", "error"}}, Nodes: cfg.Nodes,
 		Dir: filepath.Join(cfg.Dir, fmt.Sprintf("etcd-%d", time.Now().UnixNano())),
 	})
 	if err != nil {
@@ -186,7 +186,7 @@ func startEtcd(ctx context.Context, cfg Config) (*side, error) {
 	if _, _, err := c.Lead(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	return &side{name: SideEtcd, binding: "EtcdBinding", addresses: c.Clients(), stop: func() error { return terminate(c) }}, nil
+	return &side{name: sideEtcd, binding: "EtcdBinding", addresses: c.Clients(), stop: func() error { return terminate(c) }}, nil
 }
 
 // terminate ends programs that do not end with their standard input.
@@ -214,7 +214,7 @@ var shapes = []struct{ clients, pipeline, factor int }{{1, 1, 1}, {50, 1, 10}, {
 
 // measure measures a side once.
 func (s *side) measure(ctx context.Context, cfg Config, round int) (rows []Row, err error) {
-	if s.name != SideEtcd {
+	if s.name != sideEtcd {
 		if rows, err = s.benchmark(ctx, cfg, round); err != nil {
 			return rows, err
 		}

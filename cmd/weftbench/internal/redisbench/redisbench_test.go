@@ -69,11 +69,11 @@ func TestReportSaysWhereKvdemoLoses(t *testing.T) {
 	var rows []Row
 	for round, factor := range []float64{1, 3} {
 		rows = append(rows,
-			Row{Side: SideKvdemo, Round: round, Tool: "redis-benchmark", Test: "SET", Clients: 4, Pipeline: 1, PerSecond: 50 * factor, P50: 1, P99: 2},
-			Row{Side: SideRedis, Round: round, Tool: "redis-benchmark", Test: "SET", Clients: 4, Pipeline: 1, PerSecond: 40, P50: 3, P99: 4},
-			Row{Side: SideKvdemo, Round: round, Tool: "YCSB", Test: "A", Clients: 4, Pipeline: 1, PerSecond: 10 * factor, P50: 1, P99: 2, WriteP50: 3, WriteP99: 4, Failed: 1},
-			Row{Side: SideRedis, Round: round, Tool: "YCSB", Test: "A", Clients: 4, Pipeline: 1, PerSecond: 40, P50: 3, P99: 4, WriteP50: 5, WriteP99: 6},
-			Row{Side: SideEtcd, Round: round, Tool: "YCSB", Test: "A", Clients: 4, Pipeline: 1, PerSecond: 5, P50: 7, P99: 8, WriteP50: 9, WriteP99: 10})
+			Row{Side: sideKvdemo, Round: round, Tool: "redis-benchmark", Test: "SET", Clients: 4, Pipeline: 1, PerSecond: 50 * factor, P50: 1, P99: 2},
+			Row{Side: sideRedis, Round: round, Tool: "redis-benchmark", Test: "SET", Clients: 4, Pipeline: 1, PerSecond: 40, P50: 3, P99: 4},
+			Row{Side: sideKvdemo, Round: round, Tool: "YCSB", Test: "A", Clients: 4, Pipeline: 1, PerSecond: 10 * factor, P50: 1, P99: 2, WriteP50: 3, WriteP99: 4, Failed: 1},
+			Row{Side: sideRedis, Round: round, Tool: "YCSB", Test: "A", Clients: 4, Pipeline: 1, PerSecond: 40, P50: 3, P99: 4, WriteP50: 5, WriteP99: 6},
+			Row{Side: sideEtcd, Round: round, Tool: "YCSB", Test: "A", Clients: 4, Pipeline: 1, PerSecond: 5, P50: 7, P99: 8, WriteP50: 9, WriteP99: 10})
 	}
 	text := Report(cfg, rows).Markdown()
 	require.Contains(t, text, "| SET | 4 | 1 | 100 | 40 | 2.50 (1.25 to 3.75) | 1.00, 2.00 | 3.00, 4.00 |\n")

@@ -75,7 +75,7 @@ func benchmarkTable(cfg Config, rows []Row, redis *tally) lab.Table {
 		Rows: [][]string{{"test", "clients", "pipeline", "kvdemo /s", "redis-server /s", "times", "kvdemo p50, p99 ms", "redis-server p50, p99 ms"}},
 	}
 	for _, c := range cellsOf(rows, "redis-benchmark") {
-		ours, theirs := c.of(rows, SideKvdemo), c.of(rows, SideRedis)
+		ours, theirs := c.of(rows, sideKvdemo), c.of(rows, sideRedis)
 		t.Rows = append(t.Rows, []string{c.test, strconv.Itoa(c.clients), strconv.Itoa(c.pipeline),
 			rate(ours), rate(theirs), redis.times(ours, theirs), latency(ours, p50, p99), latency(theirs, p50, p99)})
 	}
@@ -96,7 +96,7 @@ func ycsbTable(cfg Config, rows []Row, cells []cell, redis, etcd *tally) lab.Tab
 			"reads p50, p99 ms: kvdemo", "redis-server", "etcd", "writes p50, p99 ms: kvdemo", "redis-server", "etcd"}},
 	}
 	for _, c := range cells {
-		k, r, e := c.of(rows, SideKvdemo), c.of(rows, SideRedis), c.of(rows, SideEtcd)
+		k, r, e := c.of(rows, sideKvdemo), c.of(rows, sideRedis), c.of(rows, sideEtcd)
 		name := c.test
 		for _, w := range workloads {
 			if w.name == c.test {

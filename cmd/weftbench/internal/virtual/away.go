@@ -68,7 +68,7 @@ const (
 
 func (cfg *Away) measure(side Side, voters int) (awayRow, error) {
 	row := awayRow{Voters: voters, Side: side.Name}
-	o := Network(voters, cfg.Seed, cfg.Delay)
+	o := network(voters, cfg.Seed, cfg.Delay)
 	rate := cfg.rate(voters, cfg.Load)
 	// Logs keep what the follower misses, or it would get a snapshot.
 	missed := int(rate * cfg.Away.Seconds())

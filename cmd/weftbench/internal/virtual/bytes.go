@@ -140,7 +140,7 @@ const (
 // closed loops, so as many proposals are under way at the end as at the begin.
 func (cfg *Bytes) measure(side Side, voters, failed, size int) (_ cell, err error) {
 	cell := cell{Voters: voters, Failed: failed, Size: size, Side: side.Name, Least: least(voters, failed)}
-	o := LAN(voters, cfg.Seed)
+	o := lan(voters, cfg.Seed)
 	// Queues are longer than the ticks of the other commands.
 	o.Tick = bytesTick
 	side.Use(&o)

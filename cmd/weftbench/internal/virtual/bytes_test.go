@@ -52,7 +52,7 @@ func TestBounds(t *testing.T) {
 			name := fmt.Sprintf("%s, N=%d, %d failed, %s", c.Side, c.Voters, c.Failed, lab.Bytes(c.Size))
 			healthy := float64(c.Voters - c.Failed)
 			switch c.Side {
-			case Full:
+			case full:
 				require.InEpsilon(t, healthy-1, c.Leader, 0.02, name)
 				require.InEpsilon(t, healthy-1, c.Network, 0.02, name)
 			case "ours":

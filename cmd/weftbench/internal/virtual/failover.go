@@ -32,8 +32,8 @@ type Failover struct {
 	Leases bool
 }
 
-// Gap is one loss of a leader.
-type Gap struct {
+// loss is one loss of a leader.
+type loss struct {
 	Seed uint64 `json:"seed"`
 	// Whole is from the kill to the next commit of a client's proposal;
 	// Elected, from the kill to the election that lasts; Commit, from there to
@@ -53,7 +53,7 @@ type lossRow struct {
 	Voters int           `json:"voters"`
 	Side   string        `json:"side"`
 	RTT    time.Duration `json:"rtt_ns"`
-	Gaps   []Gap         `json:"gaps"`
+	Gaps   []loss        `json:"gaps"`
 }
 
 // Run kills all the leaders.
@@ -84,9 +84,9 @@ func (cfg *Failover) rows(ctx context.Context) (rows []lossRow, err error) {
 }
 
 // kill runs a group under load, kills its leader, and waits for a commit.
-func (cfg *Failover) kill(side Side, voters int, seed uint64) (Gap, error) {
-	gap := Gap{Seed: seed}
-	o := Network(voters, seed, cfg.Delay)
+func (cfg *Failover) kill(side Side, voters int, seed uint64) (loss, error) {
+	gap := loss{Seed: seed}
+	o := network(voters, seed, cfg.Delay)
 	var w lossWatch
 	w.use(side, &o)
 	c, err := vnet.New(o)
@@ -113,7 +113,7 @@ func (cfg *Failover) kill(side Side, voters int, seed uint64) (Gap, error) {
 }
 
 // loseLeader kills node 1, the leader, now, and measures the gap.
-func (w *lossWatch) loseLeader(gap *Gap, load *vnet.Load) error {
+func (w *lossWatch) loseLeader(gap *loss, load *vnet.Load) error {
 	c, at := w.c, w.c.Now()
 	c.Kill(1)
 	*w = lossWatch{c: c}

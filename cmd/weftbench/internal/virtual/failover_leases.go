@@ -44,9 +44,9 @@ func (p *paired) IntN(n int) int {
 }
 
 // killLeased is kill for the comparison of leases on and off.
-func (cfg *Failover) killLeased(side Side, voters int, seed uint64) (Gap, error) {
-	gap := Gap{Seed: seed}
-	o := Network(voters, seed, cfg.Delay)
+func (cfg *Failover) killLeased(side Side, voters int, seed uint64) (loss, error) {
+	gap := loss{Seed: seed}
+	o := network(voters, seed, cfg.Delay)
 	var w lossWatch
 	w.use(side, &o)
 	timeouts := make([]*paired, voters)
@@ -117,7 +117,7 @@ func (r lossRow) heldBack(base lossRow) (count int) {
 }
 
 // heardAs reports whether the last words of the old leader arrived as in another gap.
-func (g Gap) heardAs(other Gap) bool {
+func (g loss) heardAs(other loss) bool {
 	return slices.EqualFunc(g.Heard, other.Heard, func(a, b time.Duration) bool { return (a - b).Abs() <= sameWord })
 }
 

@@ -37,7 +37,7 @@ func TestFailoverIsNoSlowerWithLeases(t *testing.T) {
 			}
 		}
 		require.Greater(t, alike, cfg.Seeds/2, "N=%d, %s: seeds at which all survivors heard the same last words", r.Voters, r.Side)
-		for q, bound := range map[float64]time.Duration{0.5: r.RTT, 0.99: r.RTT + Tick} {
+		for q, bound := range map[float64]time.Duration{0.5: r.RTT, 0.99: r.RTT + tick} {
 			on, without := lab.Quantile(r.each(anew), q), lab.Quantile(off.each(anew), q)
 			t.Logf("N=%d, %s: %v of gaps are at most %v; with leases off %v", r.Voters, r.Side, q, on, without)
 			require.LessOrEqual(t, on, without+bound, "N=%d, %s", r.Voters, r.Side)
@@ -67,7 +67,7 @@ func TestPromisesBeyondTheElectionTimeoutAreSeen(t *testing.T) {
 	}
 	rows, err := cfg.rows(t.Context())
 	require.NoError(t, err)
-	require.Greater(t, lab.Quantile(rows[1].more(rows[0], anew), 0.5), 10*Tick)
+	require.Greater(t, lab.Quantile(rows[1].more(rows[0], anew), 0.5), 10*tick)
 	require.Greater(t, rows[1].heldBack(rows[0]), cfg.Seeds/2)
 }
 

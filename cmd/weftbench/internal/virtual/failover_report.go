@@ -58,7 +58,7 @@ func (cfg *Failover) reportLeased(rows []lossRow) *lab.Section {
 	}
 	t := lab.Table{
 		Title: fmt.Sprintf("A round trip takes %s ms, an election timeout is 100 to 200 ms, a lease lasts %v. Median / 99%% / worst:",
-			lab.Millis(2*cfg.Delay), LeaseTime),
+			lab.Millis(2*cfg.Delay), leaseTime),
 		Rows: [][]string{{"N", "side", "kill to election", "kill to a new write", "99% is within", "last word", "more than off, median", "mean", "of that, election", "slower by a tick", "faster by a tick", "held back"}},
 		Notes: []string{
 			"A new write is the first that the new leader appends and commits. The columns from *more than off* on compare the times to it seed by seed.",
@@ -84,7 +84,7 @@ func (cfg *Failover) reportLeased(rows []lossRow) *lab.Section {
 	return s
 }
 
-func (r lossRow) each(what func(Gap) time.Duration) (times []time.Duration) {
+func (r lossRow) each(what func(loss) time.Duration) (times []time.Duration) {
 	for _, g := range r.Gaps {
 		times = append(times, what(g))
 	}
@@ -93,7 +93,7 @@ func (r lossRow) each(what func(Gap) time.Duration) (times []time.Duration) {
 
 // aTick is the least difference that counts as a tick: cards and disks add to a tick, or
 // take from one, far less than half.
-const aTick = Tick / 2
+const aTick = tick / 2
 
 // compare describes differences between two sides, and what part of them is there at the
 // election: positive is slower.
@@ -136,27 +136,27 @@ func within(d []time.Duration, q float64) string {
 	return lab.Spread(lab.Quantile(d, q-off), lab.Quantile(d, q+off))
 }
 
-func won(g Gap) time.Duration { return g.Elected }
+func won(g loss) time.Duration { return g.Elected }
 
 // anew is from the kill to the first commit of something new. With notes that is
 // what to compare: a follower may have applied what the old leader had in flight, and then
 // no client is told of that when the follower leads.
-func anew(g Gap) time.Duration { return g.Elected + g.Fresh }
+func anew(g loss) time.Duration { return g.Elected + g.Fresh }
 
-func whole(g Gap) time.Duration  { return g.Whole }
-func commit(g Gap) time.Duration { return g.Commit }
-func fresh(g Gap) time.Duration  { return g.Fresh }
+func whole(g loss) time.Duration  { return g.Whole }
+func commit(g loss) time.Duration { return g.Commit }
+func fresh(g loss) time.Duration  { return g.Fresh }
 
 // more returns, seed by seed, how much longer something took than on another
 // side.
-func (r lossRow) more(base lossRow, what func(Gap) time.Duration) (times []time.Duration) {
+func (r lossRow) more(base lossRow, what func(loss) time.Duration) (times []time.Duration) {
 	for i, g := range r.Gaps {
 		times = append(times, what(g)-what(base.Gaps[i]))
 	}
 	return times
 }
 
-func (r lossRow) trips(base lossRow, what func(Gap) time.Duration) string {
+func (r lossRow) trips(base lossRow, what func(loss) time.Duration) string {
 	if r.Side == base.Side {
 		return "-"
 	}

@@ -80,7 +80,7 @@ const (
 
 func (cfg *Gossip) measure(side Side, voters int, load float64) (gossipRow, error) {
 	row := gossipRow{Voters: voters, Side: side.Name, Load: load}
-	o := Network(voters, cfg.Seed, cfg.Delay)
+	o := network(voters, cfg.Seed, cfg.Delay)
 	side.Use(&o)
 	w := gossipWatch{size: cfg.Size, learnt: make([][]time.Duration, voters+1)}
 	o.OnCommit, o.OnApply = w.committed, w.applied

@@ -10,11 +10,11 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// The settings of leases where a tick is [Tick]: the proportions are those of kvdemo, whose
+// The settings of leases where a tick is [tick]: the proportions are those of kvdemo, whose
 // leases last for two election timeouts.
 const (
-	LeaseTime = 20 * Tick
-	FailTime  = 10 * Tick
+	leaseTime = 20 * tick
+	failTime  = 10 * tick
 )
 
 // LeaseSides returns Raft with leases off, on with every node a responder, on with early
@@ -31,7 +31,7 @@ func LeaseSides() []Side {
 
 func leased(name, about string, responders, notes bool) Side {
 	return Side{Name: name, About: about, Configure: func(c *raft.Config) {
-		c.Leases = &raft.Leases{Tick: Tick, Boot: 1, Lease: LeaseTime, Fail: FailTime, Resolution: 100 * time.Microsecond, Notes: notes}
+		c.Leases = &raft.Leases{Tick: tick, Boot: 1, Lease: leaseTime, Fail: failTime, Resolution: 100 * time.Microsecond, Notes: notes}
 		if responders {
 			c.Leases.Wanted = []leases.Want{{Nodes: []leases.NodeID{leases.AllVoters}}}
 		}

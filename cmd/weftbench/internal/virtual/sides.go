@@ -25,12 +25,12 @@ type Side struct {
 	Deferred bool
 }
 
-// Full is the name of the side that sends full copies.
-const Full = "full"
+// full is the name of the side that sends full copies.
+const full = "full"
 
 // FullCopies is Raft as it is.
 func FullCopies() Side {
-	return Side{Name: Full, About: "full copies, Raft as it is", Configure: func(*raft.Config) {}}
+	return Side{Name: full, About: "full copies, Raft as it is", Configure: func(*raft.Config) {}}
 }
 
 // Coded is coded replication; policy makes a node's own policy, nil is the
@@ -69,7 +69,7 @@ func GossipSides() []Side {
 	sides := []Side{FullCopies(), Coded("eager", "coded, units pushed as soon as they are durable", nil, nil)}
 	for _, d := range []struct{ gap, ticks int }{{400 << 10, 1}, {4 << 20, 5}} {
 		s := Coded(fmt.Sprintf("gap %s", lab.Bytes(d.gap)),
-			fmt.Sprintf("coded, pushed when %s behind the commit index, or %v later", lab.Bytes(d.gap), time.Duration(d.ticks)*Tick),
+			fmt.Sprintf("coded, pushed when %s behind the commit index, or %v later", lab.Bytes(d.gap), time.Duration(d.ticks)*tick),
 			nil, func(c *raft.Coding) { c.GossipGap, c.GossipDelay = d.gap, d.ticks })
 		s.Deferred = true
 		sides = append(sides, s)
@@ -78,26 +78,26 @@ func GossipSides() []Side {
 }
 
 // Egress is what a node's card sends, a gigabit, in bytes a second; Sync is what
-// its disk takes to make something durable; Tick is the time between two ticks.
+// its disk takes to make something durable; tick is the time between two ticks.
 const (
 	Egress = 125e6
 	Sync   = 100 * time.Microsecond
-	Tick   = 10 * time.Millisecond
+	tick   = 10 * time.Millisecond
 )
 
-// LAN returns a network of machines with one gigabit card each, 0.1 ms apart,
+// lan returns a network of machines with one gigabit card each, 0.1 ms apart,
 // whose disks sync in 0.1 ms.
-func LAN(voters int, seed uint64) vnet.Options {
-	return Network(voters, seed, 100*time.Microsecond)
+func lan(voters int, seed uint64) vnet.Options {
+	return network(voters, seed, 100*time.Microsecond)
 }
 
-// Network is like LAN, with a delay of its own.
-func Network(voters int, seed uint64, delay time.Duration) vnet.Options {
+// network is like lan, with a delay of its own.
+func network(voters int, seed uint64, delay time.Duration) vnet.Options {
 	o := vnet.Options{
 		Nodes: make([]vnet.Node, voters),
 		Link:  func(_, _ uint64) vnet.Link { return vnet.Link{Delay: delay} },
 		Seed:  seed,
-		Tick:  Tick,
+		Tick:  tick,
 		// What a transport finds out when a connection is refused.
 		Notice: 2*delay + time.Millisecond,
 	}
