@@ -9,8 +9,9 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/weftraft/weft/internal/process"
 )
 
 // tick is the unit of /proc/stat, for all programs of Linux.
@@ -57,11 +58,7 @@ func readMachine() (m machine, err error) {
 	if m.busy, err = busyFrom(string(stat)); err != nil {
 		return m, err
 	}
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		return m, err
-	}
-	m.at, m.self = time.Now(), time.Duration(used.Utime.Nano()+used.Stime.Nano())
+	m.at, m.self = time.Now(), process.OwnCPU()
 	return m, nil
 }
 

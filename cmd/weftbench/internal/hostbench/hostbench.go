@@ -17,6 +17,7 @@ import (
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/cmd/weftbench/internal/load"
 	"github.com/weftraft/weft/internal/lab"
+	"github.com/weftraft/weft/internal/process"
 )
 
 // Side is one implementation.
@@ -299,12 +300,12 @@ func (b *bench) measure(ctx context.Context, side, round int, cell *Cell) error 
 	if err != nil {
 		return err
 	}
-	ownBefore := ownCPU()
+	ownBefore := process.OwnCPU()
 	r, err := load.Run(ctx, b.plan(addresses, cell.Row, round, b.cfg.Time))
 	if err != nil {
 		return err
 	}
-	own := ownCPU() - ownBefore
+	own := process.OwnCPU() - ownBefore
 	if err := c.Settle(ctx, 3*time.Second); err != nil {
 		return err
 	}

@@ -3,8 +3,9 @@
 
 //go:build !unix
 
-package hostbench
+package process
 
 import "time"
 
-func ownCPU() time.Duration { return 0 }
+// OwnCPU is 0 here.
+func OwnCPU() time.Duration { return 0 }

@@ -3,15 +3,15 @@
 
 //go:build unix
 
-package hostbench
+package process
 
 import (
 	"syscall"
 	"time"
 )
 
-// ownCPU returns the CPU time that this process has used.
-func ownCPU() time.Duration {
+// OwnCPU returns the CPU time that this process has used.
+func OwnCPU() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0
