@@ -110,6 +110,10 @@ func (c *Coder) brokenRoles() error {
 		return fmt.Errorf("role %d, and leads is %t", role, c.leads != nil)
 	case (c.recovery != nil) != (role == extend.Winner):
 		return fmt.Errorf("role %d, and recovery is %t", role, c.recovery != nil)
+	case (c.wants.leader != nil) != (c.leads != nil):
+		return fmt.Errorf("role %d, and a leader wants payloads: %t", role, c.wants.leader != nil)
+	case c.payloads.pinsTail != (c.recovery != nil):
+		return fmt.Errorf("role %d, and the tail is pinned: %t", role, c.payloads.pinsTail)
 	case role == extend.Follower && len(c.payloads.wanted) > 0:
 		return fmt.Errorf("a follower wants %d entries for others", len(c.payloads.wanted))
 	case c.acked.Index > c.log.Last().Index && c.acked.Term == c.term:

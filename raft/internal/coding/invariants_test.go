@@ -54,6 +54,8 @@ func TestInvariantsNoticeWhatTheyAreFor(t *testing.T) {
 		{"the role is another", follower, func(f *fake) { f.role = extend.Candidate }, "the coder is in role"},
 		{"a follower leads", follower, func(f *fake) { f.Coder.leads = &leading{} }, "and leads is true"},
 		{"a leader recovers", leader, func(f *fake) { f.recovery = &recovery{} }, "and recovery is true"},
+		{"wants outlive a leader", follower, func(f *fake) { f.wants.leader = &leading{} }, "a leader wants payloads: true"},
+		{"a follower pins its tail", follower, func(f *fake) { f.payloads.pinsTail = true }, "the tail is pinned: true"},
 		{"covered is wrong", leader, func(f *fake) { f.ledger.recs[0].covered = true }, "do not satisfy the commit rule"},
 		{"covered at a follower", follower, func(f *fake) { f.ledger.recs[0].covered = true }, "by a node that does not lead"},
 		{"a slot for nobody", leader, func(f *fake) { f.Coder.leads.slots.members = []uint64{2, 9} }, "has a slot, and is no follower"},

@@ -27,6 +27,8 @@ type payloads struct {
 	wanted map[uint64]*record
 	// pinsTail says that the winner of an election recovers: a payload behind the
 	// commit index that comes is pinned.
+	//
+	// Invariant: set if and only if this node has a recovery.
 	pinsTail bool
 	// noRoomFrom is the first entry that was forgotten for lack of room, at
 	// noRoomTick; 0 once there may be room again. See mayExpect.

@@ -33,6 +33,8 @@ type recovery struct {
 	// answers are the members that have answered, by index of the entry.
 	answers map[uint64]map[uint64]bool
 	// said are the members that have answered at all.
+	//
+	// Invariant: this node is among them, and each member in answers.
 	said map[uint64]bool
 	// asked is the tick of the last question to each member that has not answered
 	// since.

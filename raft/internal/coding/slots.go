@@ -13,15 +13,15 @@ import (
 // id. All is made anew when the members change, and not changed: headers share members.
 type slots struct {
 	*node
-	// round has the members in the policy's form.
-	//
-	// Invariant: each member is a follower of now, and the policy sees as many.
+	// Invariant: each of members is a follower of now, and round, the members in the
+	// policy's form, has as many.
 	members []uint64
 	round   ecraft.Round
 	units   []int
 }
 
-// arrange gives each follower its slot, for entries from now on, and returns the followers that left.
+// arrange gives each follower its slot, for entries from now on, and returns the
+// followers that left, if the policy learns.
 func (s *slots) arrange() (left []uint64) {
 	was := s.members
 	s.members = nil

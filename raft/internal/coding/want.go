@@ -26,7 +26,9 @@ import (
 type wants struct {
 	*payloads
 	puller *gossip.Puller
-	// leader is this node as a leader; nil in another role.
+	// leader is this node as a leader.
+	//
+	// Invariant: nil if and only if this node does not lead.
 	leader purpose
 }
 
