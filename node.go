@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -120,13 +121,17 @@ func (n *Node) open() (err error) {
 
 // openEngine opens the log.
 func openEngine(o Options) (*storage.Engine, error) {
-	return storage.Open(filepath.Join(o.Dir, logDir), storage.Options{
+	s := storage.Options{
 		Identity: storage.Identity{Cluster: o.Cluster, Node: o.ID},
 		Recorder: o.recordLog(),
 		Logf: func(format string, args ...any) {
 			o.Logger.Info(fmt.Sprintf(format, args...), "node", o.ID)
 		},
-	})
+	}
+	if o.ExitAfterHang > 0 {
+		s.HungAfter, s.Hung = o.ExitAfterHang, func() { os.Exit(1) }
+	}
+	return storage.Open(filepath.Join(o.Dir, logDir), s)
 }
 
 // release closes the parts that are open, in order.

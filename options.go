@@ -66,6 +66,10 @@ type Options struct {
 	// Calls, unless nil, is called when a group is opened, and returns what [Group.Propose] and
 	// [Group.Read] call in place of the group's host: for OpenTelemetry the result of tracing.Wrap.
 	Calls func(group uint64, host Calls) Calls `json:"-"`
+	// ExitAfterHang ends the process, with status 1 and a line in Logger, when writes to the log wait
+	// and none has ended for so long: the disk hangs, and a supervisor can start the node elsewhere.
+	// A minute is usual; 0 means never. The group goes on without the node in the meantime.
+	ExitAfterHang time.Duration
 	// Logger is told what an operator may want to know; nil means silence.
 	Logger *slog.Logger
 }
@@ -148,6 +152,9 @@ func (o Options) Validate() error {
 	}
 	if o.TickInterval < time.Millisecond || o.TickInterval > maxTick {
 		bad("TickInterval is %v, want 1ms to %v", o.TickInterval, maxTick)
+	}
+	if o.ExitAfterHang < 0 {
+		bad("ExitAfterHang is %v, want 0 or more", o.ExitAfterHang)
 	}
 	if o.BudgetBytes < 0 {
 		bad("BudgetBytes is %d, want 0 or more", o.BudgetBytes)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Engine is an open log directory. Its methods may be called from several
@@ -64,6 +65,9 @@ func Open(dir string, opts Options) (*Engine, error) {
 		close(e.stopped)
 	} else {
 		go e.run()
+		if e.opts.Hung != nil {
+			time.AfterFunc(e.opts.HungAfter, e.watch)
+		}
 	}
 	return e, nil
 }

@@ -6,6 +6,7 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -75,6 +76,13 @@ type Options struct {
 	// Recorder, unless nil, receives the durations of disk work.
 	Recorder Recorder
 
+	// Hung, unless nil, is called once, on a goroutine of its own, when writes wait and none has ended
+	// for HungAfter, which must be more than 0. Nothing in the process can end a call that hangs in
+	// the system: a Hung that ends the process lets a supervisor start the node elsewhere. It is not
+	// called for a full disk, nor with Manual.
+	Hung      func()
+	HungAfter time.Duration
+
 	// Logf receives a line for each event of interest to an operator: recovery, a cut
 	// tail, the failure of the engine. nil means silence.
 	Logf func(format string, args ...any)
@@ -100,6 +108,9 @@ func (o Options) Validate() error {
 	}
 	if o.BatchBytes < 0 {
 		bad("BatchBytes", o.BatchBytes, "0 or more")
+	}
+	if o.Hung != nil && o.HungAfter <= 0 {
+		bad("HungAfter", o.HungAfter, "more than 0, as Hung is set")
 	}
 	return errors.Join(errs...)
 }

@@ -22,6 +22,28 @@ func (g *Group) Progress() (ended uint64, waits bool) {
 	return g.e.progress.ended, g.e.queuedBytes > 0
 }
 
+// watch calls Options.Hung once when writes have waited for Options.HungAfter, and looks again until
+// then. A full disk does not hang.
+func (e *Engine) watch() {
+	e.mu.Lock()
+	waits, full := e.waits(), e.stall.reason != nil
+	e.mu.Unlock()
+	select {
+	case <-e.stopped:
+		return
+	default:
+	}
+	if full {
+		waits = 0
+	}
+	if left := e.opts.HungAfter - waits; left > 0 {
+		time.AfterFunc(left, e.watch)
+		return
+	}
+	e.opts.Logf("storage: directory %s: the disk hangs: writes wait, and none has ended for %v", e.w.dir.path, waits.Round(time.Millisecond))
+	e.opts.Hung()
+}
+
 // waits is for how long writes wait and none has ended. The caller holds e.mu.
 func (e *Engine) waits() time.Duration {
 	if e.queuedBytes == 0 {

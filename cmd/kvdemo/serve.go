@@ -96,6 +96,7 @@ func newServe() *cobra.Command {
 	addLeases(cmd, &f.cfg)
 	flags.Uint64Var(&f.cfg.RetainBytes, "retain-bytes", node.DefaultRetainBytes, "bytes of log to keep for followers that lag, 1 or more; one that lags more gets a snapshot")
 	flags.DurationVar(&f.cfg.FlushInterval, "flush-interval", node.DefaultFlushInterval, "how often an idle node makes its state durable, more than 0")
+	flags.DurationVar(&f.cfg.ExitAfterHang, "exit-after-hang", 0, "end the process when no write to the log has ended for so long although some wait: a supervisor can move the node; 1m is usual (0: never)")
 	flags.DurationVar(&f.cfg.BalanceInterval, "balance-interval", node.DefaultBalanceInterval, "how often a node with several groups hands over some if it leads too many (0: never)")
 	flags.StringVar(&f.cfg.StuckDisk, "stuck-disk", "", "a file, for experiments: while it exists, what this node writes to --data waits, as on a disk that is stuck (default: none)")
 	flags.StringVar(&f.logFormat, "log-format", logs.Console, "of the log on standard error: console or json")

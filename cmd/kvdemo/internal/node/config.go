@@ -110,6 +110,9 @@ type Config struct {
 	// how often an idle node makes its state durable, more than 0.
 	RetainBytes   uint64
 	FlushInterval time.Duration
+	// ExitAfterHang ends the process when no write to the log has ended for so long although some
+	// wait; 0: never.
+	ExitAfterHang time.Duration
 	// BalanceInterval is how often a node with several groups looks if it leads
 	// too many of them; 0: never.
 	BalanceInterval time.Duration
@@ -163,6 +166,9 @@ func (c Config) Validate() error {
 	}
 	if c.FlushInterval <= 0 {
 		bad("flush-interval", c.FlushInterval, "more than 0")
+	}
+	if c.ExitAfterHang < 0 {
+		bad("exit-after-hang", c.ExitAfterHang, "0 or more")
 	}
 	if c.BalanceInterval < 0 {
 		bad("balance-interval", c.BalanceInterval, "0 or more")

@@ -94,10 +94,17 @@ func answer(check func() error) http.HandlerFunc {
 	}
 }
 
+// hangsAfter is for how long a disk may end no write before its node is better started again
+// elsewhere.
+const hangsAfter = 30 * time.Second
+
 // alive returns why the process is of no use any more: it should be started
 // again.
 func (n *node) alive() error {
 	var errs []error
+	if s := n.engine.Stats(); s.Waits > hangsAfter && !s.Full {
+		errs = append(errs, fmt.Errorf("the disk of the log hangs: no write has ended for %v", s.Waits.Round(time.Second)))
+	}
 	for _, g := range n.groups {
 		if err := g.host.Err(); err != nil {
 			errs = append(errs, fmt.Errorf("group %d: %w", g.id, err))

@@ -213,12 +213,16 @@ func (n *node) openData() error {
 }
 
 func (n *node) openLog() (err error) {
-	n.engine, err = storage.Open(logDir(n.cfg.Data), storage.Options{
+	opts := storage.Options{
 		Identity: storage.Identity{Cluster: n.cfg.Cluster, Node: n.cfg.ID},
 		FS:       n.cfg.disk(),
 		Recorder: n.metrics.Log(),
 		Logf:     n.logf("log"),
-	})
+	}
+	if n.cfg.ExitAfterHang > 0 {
+		opts.HungAfter, opts.Hung = n.cfg.ExitAfterHang, func() { os.Exit(1) }
+	}
+	n.engine, err = storage.Open(logDir(n.cfg.Data), opts)
 	if err != nil {
 		return fmt.Errorf("--data: %w", err)
 	}

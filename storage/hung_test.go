@@ -1,0 +1,65 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/stretchr/testify/require"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/storage"
+)
+
+// Options.Hung is called once, when no write has ended for HungAfter although one waits: not before, and
+// not for an engine that rests, or whose disk is slow and gets on.
+func TestHungIsCalledWhenNoWriteEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var shut atomic.Bool
+		var calls atomic.Int64
+		const after = time.Minute
+		fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+			for op.Kind.ReadOrWrite() == errorfs.OpIsWrite && shut.Load() {
+				time.Sleep(time.Second)
+			}
+			return nil
+		}))
+		e, err := storage.Open("log", storage.Options{FS: fs, Identity: storage.Identity{Cluster: 1, Node: 1},
+			Hung: func() { calls.Add(1) }, HungAfter: after})
+		require.NoError(t, err)
+		g, err := e.Group(1)
+		require.NoError(t, err)
+		term := uint64(0)
+		write := func() {
+			term++
+			require.NoError(t, g.Append(storage.Write{HardState: &pb.HardState{Term: new(term)}}, nil))
+		}
+		for range 4 {
+			shut.Store(true)
+			write()
+			time.Sleep(after * 3 / 4)
+			shut.Store(false)
+			time.Sleep(2 * time.Second)
+		}
+		time.Sleep(3 * after)
+		require.Zero(t, calls.Load())
+
+		shut.Store(true)
+		write()
+		time.Sleep(after * 9 / 10)
+		require.Zero(t, calls.Load())
+		time.Sleep(after)
+		require.EqualValues(t, 1, calls.Load())
+		time.Sleep(3 * after)
+		require.EqualValues(t, 1, calls.Load())
+		shut.Store(false)
+		require.NoError(t, e.Close())
+	})
+}
