@@ -97,15 +97,15 @@ func (r *Replica) fallSilent() {
 	}
 }
 
-// silenced reports whether a message between the cores is lost because this leader is silent and
-// deaf. The followers then elect another, and the core, which hears of no quorum, steps down. Both
-// cores can do that, and no safety rests on it: any network may lose these messages.
+// silenced reports whether a message of the core is lost because this leader is silent. The
+// followers then elect another, and the core, which gets no answers, steps down. Both cores can do
+// that, and no safety rests on it: any network may lose these messages.
 func (r *Replica) silenced(m *pb.Message) bool {
-	if !r.stall.silent || !r.leads() || m.GetTerm() > r.state.Term {
+	if !r.stall.silent || !r.leads() {
 		return false
 	}
 	switch m.GetType() {
-	case pb.MsgApp, pb.MsgHeartbeat, pb.MsgSnap, pb.MsgAppResp, pb.MsgHeartbeatResp:
+	case pb.MsgApp, pb.MsgHeartbeat, pb.MsgSnap:
 		return true
 	}
 	return false

@@ -78,9 +78,6 @@ func (r *Replica) arrived(m wire.Message) error {
 		if b.GetType() == pb.MsgReadIndex && (r.follows() || r.tooEarly()) {
 			return nil // whoever asks asks again; a follower's core would pass it on
 		}
-		if r.silenced(b.Message) {
-			return nil
-		}
 		r.repeats.answered(b.Message)
 		r.step(b.Message)
 	case wire.Proposal:

@@ -34,7 +34,7 @@ type stalling struct {
 	tried  uint64 // transfers since the stall began
 	lastAt uint64 // tick of the last
 	ledAt  uint64 // tick at which this node has last heard of a leader, or stalled
-	silent bool   // a leader whose transfer has failed is silent and deaf: see silenced
+	silent bool   // a leader whose transfer has failed is silent: see silenced
 }
 
 // lastResort is the number of election timeouts without a leader before a stalled node
