@@ -9,38 +9,8 @@ import (
 	"github.com/weftraft/weft/internal/replica"
 )
 
-// step is work for the apply stage: one of its fields.
-type step struct {
-	apply   *replica.Apply
-	restore *incoming
-}
-
-func (s step) bytes() (n int) {
-	if s.apply != nil {
-		for _, c := range s.apply.Batch.Commands {
-			n += len(c)
-		}
-	}
-	return n
-}
-
-func (m *member) addStep(s step) {
-	m.steps = append(m.steps, s)
-	m.stepLen += s.bytes()
-	m.nextStep()
-}
-
-// nextStep gives the state machine its next piece of work. An incomplete
-// snapshot delays the work behind.
-func (m *member) nextStep() {
-	if m.stepped || len(m.steps) == 0 {
-		return
-	}
-	s := m.steps[0]
-	if s.restore != nil && !s.restore.whole && s.restore.err == nil {
-		return
-	}
-	m.stepped = true
+// Step gives the state machine its next piece of work.
+func (m *member) Step() {
 	if lag := m.n.w.applyLag(); lag > 0 {
 		m.n.after(lag, m.takeSteps)
 		return
@@ -50,30 +20,26 @@ func (m *member) nextStep() {
 
 // takeSteps does the work that waits for the state machine.
 func (m *member) takeSteps() {
-	s, c := m.steps[0], &m.n.w.plan.costs
-	if s.restore != nil {
-		m.steps = m.steps[1:]
+	c := &m.n.w.plan.costs
+	if in := m.drive.Restoring(); in != nil {
+		m.drive.Take()
 		m.n.cpu.Add(func() (time.Duration, func()) {
-			return per(s.restore.size, c.ApplyKiB), func() { m.restore(s.restore) }
+			return per(len(in.Body), c.ApplyKiB), func() { m.restore(in) }
 		})
 		return
 	}
 	// The stage has the processor until all waiting work is done.
 	m.n.cpu.Add(func() (cost time.Duration, effect func()) {
-		var steps []step
-		for len(m.steps) > 0 && m.steps[0].restore == nil {
-			s := m.steps[0]
-			m.steps = m.steps[1:]
-			m.stepLen -= s.bytes()
-			cost += c.Apply + time.Duration(len(s.apply.Batch.Commands))*c.Command + per(s.bytes(), c.ApplyKiB)
-			steps = append(steps, s)
+		steps := m.drive.TakeApplies()
+		for _, s := range steps {
+			m.passes(s.Apply)
+			cost += c.Apply + time.Duration(len(s.Apply.Batch.Commands))*c.Command + per(s.Bytes(), c.ApplyKiB)
 		}
 		return cost, func() {
-			m.stepped = false
 			for _, s := range steps {
-				m.apply(*s.apply)
+				m.apply(*s.Apply)
 			}
-			m.nextStep()
+			m.drive.Stepped()
 		}
 	})
 }
@@ -103,7 +69,7 @@ func (m *member) apply(a replica.Apply) {
 		}
 		m.keep()
 	}
-	m.post(0, func(r *replica.Replica) { r.ApplyDone(a, results) })
+	m.drive.Post(0, func(r *replica.Replica) { r.ApplyDone(a, results) })
 }
 
 // keep writes a copy of the state to the disk now and then, in its own files.
@@ -116,7 +82,7 @@ func (m *member) keep() {
 	kept := keptState{index: m.applied, host: m.host, encoded: m.state.encode()}
 	durable := func() {
 		m.keeping = false
-		m.post(0, func(r *replica.Replica) { r.Durable(kept.index) })
+		m.drive.Post(0, func(r *replica.Replica) { r.Durable(kept.index) })
 	}
 	life := n.life
 	n.disk.Do(n.disk.takes(m.state.size(), true), func() {

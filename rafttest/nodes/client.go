@@ -207,7 +207,7 @@ func (m *member) read(key uint8, deadline time.Duration, end func(error)) {
 		wait()
 		return
 	case NoWait:
-		m.post(0, func(r *replica.Replica) { end(nil) })
+		m.drive.Post(0, func(r *replica.Replica) { end(nil) })
 		return
 	}
 	w := m.n.w

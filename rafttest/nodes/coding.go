@@ -53,7 +53,7 @@ func (w *sim) densify(g *group) {
 func (w *sim) setDensify(g *group, on bool) {
 	for _, n := range w.running() {
 		if m := n.members[g.id]; m != nil {
-			m.post(0, func(r *replica.Replica) { r.Densify(on) })
+			m.drive.Post(0, func(r *replica.Replica) { r.Densify(on) })
 		}
 	}
 }
@@ -90,22 +90,4 @@ func (r *Reach) RecordCoding(e raft.CodingEvent) {
 	case raft.CodingRecovery:
 		r.Recoveries++
 	}
-}
-
-// poll has the replica look when something is due between ticks, as a host's
-// alarm does.
-func (m *member) poll() {
-	at, due := m.r.Deadline()
-	if !due || m.pollAt == at {
-		return
-	}
-	m.pollAt = at
-	m.n.w.At(max(at, m.n.w.Now()+time.Microsecond), func() {
-		if m.here() && m.pollAt == at {
-			m.post(0, func(r *replica.Replica) {
-				m.pollAt = 0
-				r.Poll(m.n.w.Now())
-			})
-		}
-	})
 }

@@ -170,11 +170,11 @@ func (w logWork) give() error {
 		case err != nil:
 			m.n.disk.failed(err)
 		case !early:
-			m.post(0, func(r *replica.Replica) { r.AppendDone(a) })
+			m.drive.Post(0, func(r *replica.Replica) { r.AppendDone(a) })
 		}
 	})
 	if err == nil && early {
-		m.post(0, func(r *replica.Replica) { r.AppendDone(a) })
+		m.drive.Post(0, func(r *replica.Replica) { r.AppendDone(a) })
 	}
 	return err
 }
@@ -236,7 +236,7 @@ func (d *disk) look() {
 	}
 	for _, g := range d.n.w.groups {
 		if m := d.n.members[g.id]; m != nil {
-			m.post(0, func(r *replica.Replica) { _ = r.Stalled(stalled) })
+			m.drive.Post(0, func(r *replica.Replica) { _ = r.Stalled(stalled) })
 		}
 	}
 }

@@ -226,7 +226,7 @@ func (w *sim) campaign() {
 	w.reach.Campaigns++
 	w.tell(n.id, "campaign in group %d", g.id)
 	m := n.members[g.id]
-	n.bound(func() { m.post(0, campaignReplica) })()
+	n.bound(func() { m.drive.Post(0, campaignReplica) })()
 }
 
 // burst proposes many commands at a node at once, whose answers nobody waits

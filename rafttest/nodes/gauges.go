@@ -28,7 +28,7 @@ func (m *member) gauges() {
 	st := m.r.Status()
 	over("commands", st.Queued, p.queueBytes)
 	over("calls", st.Waiting, p.calls)
-	over("apply stage", m.stepLen, p.applyBytes+2*p.largestEntry())
+	over("apply stage", m.drive.StepsBytes(), p.applyBytes+2*p.largestEntry())
 	for _, l := range n.egress.order {
 		over("link", l.bytes, p.linkBytes+one)
 	}

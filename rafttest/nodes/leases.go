@@ -137,7 +137,7 @@ func (w *sim) wishRoster(g *group) {
 		wanted = wanted[:w.lease.IntN(len(wanted)+1)] // the tuner takes keys without an operator's word
 	}
 	w.tell(m.n.id, "group %d: responders %v wanted, tuner %v", g.id, wanted, mode)
-	m.post(0, func(r *replica.Replica) {
+	m.drive.Post(0, func(r *replica.Replica) {
 		if s := r.Status().Leases; s != nil {
 			w.reach.countTuned(s)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/storage"
 )
@@ -22,20 +23,19 @@ import (
 // replica.Replica on the real log, with the simulator in the place of the
 // goroutines, the clock, and the network.
 type member struct {
-	n    *node
-	g    *group
-	life uint64
-	r    *replica.Replica
-	core replica.Core
-	log  *storage.Group
-	role raft.StateType               // when last looked at
-	own  struct{ term, index uint64 } // the last entry appended as a leader
+	n     *node
+	g     *group
+	life  uint64
+	r     *replica.Replica
+	drive *world.Drive
+	core  replica.Core
+	log   *storage.Group
+	role  raft.StateType               // when last looked at
+	own   struct{ term, index uint64 } // the last entry appended as a leader
 
-	inbox     []input
-	bytes     [wire.NumClasses]int // of messages in the inbox
-	blocking  []func()             // connections that wait for room in the inbox
-	scheduled bool                 // a turn waits for the processor
-	ticking   bool                 // a tick waits in the inbox
+	bytes    [wire.NumClasses]int // of messages that wait for a turn
+	blocking []func()             // connections that wait for room for their messages
+	ticking  bool                 // a tick waits for a turn
 
 	// atDoor are calls, and bytes of their commands, that the loop has not come
 	// to.
@@ -50,22 +50,7 @@ type member struct {
 	state   *store
 	applied uint64 // index of the state
 	host    []byte // the replica's durable state beside the log
-	steps   []step
-	stepped bool          // the apply stage is at work
-	stepLen int           // bytes of commands in steps
-	stopped bool          // it was removed from its group, and shut down
-	pollAt  time.Duration // when the replica asked to be looked at; 0: not
-	keeping bool          // a copy of the state is on its way to the disk
-
-	out        map[uint64]*outgoing // by stream
-	in         map[uint64]*incoming // by sender
-	nextStream uint64
-}
-
-// input is something for the loop.
-type input struct {
-	cost time.Duration
-	do   func(*replica.Replica)
+	keeping bool   // a copy of the state is on its way to the disk
 }
 
 // keptState is a state machine's own storage, as found at a start.
@@ -77,8 +62,7 @@ type keptState struct {
 
 func newMember(n *node, g *group) (*member, error) {
 	p := &n.w.plan
-	m := &member{n: n, g: g, life: n.life, calls: map[replica.Call]pendingCall{},
-		out: map[uint64]*outgoing{}, in: map[uint64]*incoming{}, nextStream: n.life << 32}
+	m := &member{n: n, g: g, life: n.life, calls: map[replica.Call]pendingCall{}}
 	kept := n.kept[g.id]
 	var err error
 	if kept.index > 0 {
@@ -103,6 +87,7 @@ func newMember(n *node, g *group) (*member, error) {
 		m.r, err = replica.New(cfg)
 	}
 	if err == nil {
+		m.drive = world.NewDrive(m.r, m, world.DriveOptions{Group: g.id, ID: n.id, Life: n.life, Patience: 5 * electionTime})
 		_ = m.r.Stalled(n.disk.stalled)
 		m.local = m.localReads(cfg)
 	}
@@ -161,48 +146,21 @@ func (m *member) config(kept keptState) replica.Config {
 	return cfg
 }
 
-// post queues something for the loop. It never waits.
-func (m *member) post(cost time.Duration, do func(*replica.Replica)) {
-	if m.stopped {
-		return
-	}
-	m.inbox = append(m.inbox, input{cost: cost, do: do})
-	m.kick()
-}
+// Now implements world.Surroundings, as the methods below do.
+func (m *member) Now() time.Duration { return m.n.w.Now() }
 
-// kick has the loop look at its waiting input.
-func (m *member) kick() {
-	if m.scheduled {
-		return
-	}
-	m.scheduled = true
-	m.n.cpu.Add(m.turn)
-}
+// Work gives the processor a task.
+func (m *member) Work(t world.Task) { m.n.cpu.Add(t) }
 
-// turn is one turn of the loop: all waiting inputs, then the replica's outputs.
-func (m *member) turn() (cost time.Duration, effect func()) {
-	items := m.inbox
+// Later plans a call at the process.
+func (m *member) Later(d time.Duration, happen func()) { m.n.after(d, happen) }
+
+// TurnBegins makes room for inputs: a turn has taken those that waited.
+func (m *member) TurnBegins() time.Duration {
 	m.atDoor.calls, m.atDoor.bytes = 0, 0
-	m.inbox, m.bytes = nil, [wire.NumClasses]int{}
-	cost = m.n.w.plan.costs.Turn
-	for i := range items {
-		cost += items[i].cost
-	}
+	m.bytes = [wire.NumClasses]int{}
 	m.unblock()
-	return cost, func() {
-		m.scheduled = false
-		if m.stopped {
-			return
-		}
-		m.r.At(m.n.w.Now())
-		for i := range items {
-			items[i].do(m.r)
-		}
-		m.flush()
-		if len(m.inbox) > 0 {
-			m.kick()
-		}
-	}
+	return m.n.w.plan.costs.Turn
 }
 
 // unblock lets connections go on that waited for room.
@@ -214,45 +172,18 @@ func (m *member) unblock() {
 	}
 }
 
-// flush ends a turn: the stages get their work.
-func (m *member) flush() {
-	w := m.n.w
-	out := m.r.Flush(w.Now())
+// Flushed publishes the permits of a turn. A replica that is out of service is a
+// finding, unless its log is damaged.
+func (m *member) Flushed(err error) (goOn bool) {
 	m.publish()
-	if err := m.r.Err(); err != nil {
-		if m.n.metDamage(err) {
-			return
-		}
+	if err != nil && !m.n.metDamage(err) {
 		m.n.w.fail(NoFailure, "%v, group %d is out of service: %v", m.n, m.g.id, err)
-		return
 	}
-	if len(out.Sends) > 0 {
-		m.send(out.Sends)
-	}
-	for i := range out.Appends {
-		m.appends(out.Appends[i].Write.Entries)
-		m.appendStage(logWork{m: m, append: &out.Appends[i]})
-	}
-	if out.Compact != nil {
-		m.appendStage(logWork{m: m, compact: out.Compact})
-	}
-	for i := range out.Applies {
-		m.passes(&out.Applies[i])
-		m.addStep(step{apply: &out.Applies[i]})
-	}
-	for _, s := range out.Snapshots {
-		m.meets(momentSnapshot)
-		m.sendSnapshot(s)
-	}
-	for _, d := range out.Done {
-		m.ended(d)
-	}
-	m.observe()
-	m.poll()
+	return err == nil
 }
 
-// observe looks at what has become of the replica.
-func (m *member) observe() {
+// TurnEnds looks at what has become of the replica.
+func (m *member) TurnEnds() {
 	st := m.core.State()
 	if st.Role == raft.StateLeader && m.role != raft.StateLeader {
 		m.g.elected(m.n, st.Term)
@@ -262,8 +193,8 @@ func (m *member) observe() {
 	m.gauges()
 }
 
-// send is the send stage: encoding and writing take time.
-func (m *member) send(messages []wire.Message) {
+// Send is the send stage: encoding and writing take time.
+func (m *member) Send(messages []wire.Message) {
 	c := &m.n.w.plan.costs
 	var cost time.Duration
 	for _, msg := range messages {
@@ -281,16 +212,20 @@ func (m *member) send(messages []wire.Message) {
 	})
 }
 
-// appendStage gives work to the log.
-func (m *member) appendStage(w logWork) {
+// Append gives work to the log.
+func (m *member) Append(a *replica.Append) {
+	m.appends(a.Write.Entries)
 	c := &m.n.w.plan.costs
 	var cost time.Duration
-	if w.append != nil {
-		for _, e := range w.append.Write.Entries {
-			cost += c.Entry + per(proto.Size(e), c.LogKiB)
-		}
+	for _, e := range a.Write.Entries {
+		cost += c.Entry + per(proto.Size(e), c.LogKiB)
 	}
-	m.n.cpu.Add(func() (time.Duration, func()) { return cost, func() { m.n.disk.put(w) } })
+	m.n.cpu.Add(func() (time.Duration, func()) { return cost, func() { m.n.disk.put(logWork{m: m, append: a}) } })
+}
+
+// Compact gives work to the log.
+func (m *member) Compact(c *replica.Compact) {
+	m.n.cpu.Add(func() (time.Duration, func()) { return 0, func() { m.n.disk.put(logWork{m: m, compact: c}) } })
 }
 
 // receive takes a message from a connection. The result is false if there is no
@@ -306,55 +241,35 @@ func (m *member) receive(msg wire.Message) bool {
 		return true
 	}
 	c := &w.plan.costs
-	in := input{cost: c.Received + c.Message + per(size, c.WireKiB+c.LoopKiB)}
-	switch b := msg.Body.(type) {
-	case wire.Chunk:
-		in.do = func(*replica.Replica) { m.chunk(msg.From, b) }
-	case wire.ChunkStatus:
-		in.do = func(*replica.Replica) { m.streamStatus(msg.From, b) }
-	default:
-		in.do = func(r *replica.Replica) { m.message(r, msg) }
-	}
 	m.bytes[class] += size
-	m.inbox = append(m.inbox, in)
-	m.kick()
+	m.drive.Post(c.Received+c.Message+per(size, c.WireKiB+c.LoopKiB), func(*replica.Replica) { m.message(msg) })
 	return true
 }
 
 // message hands a message to the replica.
-func (m *member) message(r *replica.Replica, msg wire.Message) {
+func (m *member) message(msg wire.Message) {
 	w := m.n.w
 	if p, ok := msg.Body.(wire.Proposal); ok && w.opts.Bug == TermIgnored {
 		p.Term = m.core.State().Term
 		msg.Body = p
 	}
-	if err := r.Receive(msg); err != nil {
+	if err := m.drive.Deliver(msg); err != nil {
 		w.fail(NoFailure, "%v refuses a message of node %d: %v", m.n, msg.From, err)
 	}
 	m.appendAgain(msg)
-}
-
-// unreachable takes the transport's word that something was dropped.
-func (m *member) unreachable(peer uint64) {
-	for _, o := range m.outgoing() {
-		if o.to == peer {
-			m.endStream(o, errUnreachable)
-		}
-	}
-	m.post(0, func(r *replica.Replica) { r.Unreachable(peer) })
 }
 
 // ticked lets a tick pass. A tick still waiting for the loop swallows the next.
 func (m *member) ticked() {
 	if !m.ticking {
 		m.ticking = true
-		m.post(0, func(r *replica.Replica) {
+		m.drive.Post(0, func(r *replica.Replica) {
 			m.ticking = false
 			m.passTick(r)
 			r.Tick(m.n.w.Now())
 		})
 	}
-	m.expireStreams()
+	m.drive.Expire()
 	m.keep()
 }
 
@@ -381,11 +296,11 @@ func (m *member) call(deadline time.Duration, bytes int, do func(*replica.Replic
 	id := m.nextCall
 	m.calls[id] = pendingCall{deadline: w.Now() + deadline, end: end}
 	c, by := &p.costs, w.Now()+deadline
-	m.post(c.Call+per(bytes, c.LoopKiB), func(r *replica.Replica) { do(r, id, by) })
+	m.drive.Post(c.Call+per(bytes, c.LoopKiB), func(r *replica.Replica) { do(r, id, by) })
 }
 
-// ended takes the end of a call: there is exactly one.
-func (m *member) ended(d replica.Done) {
+// Ended takes the end of a call: there is exactly one.
+func (m *member) Ended(d replica.Done) {
 	w := m.n.w
 	c, ok := m.calls[d.Call]
 	if !ok {
@@ -414,7 +329,7 @@ func (m *member) ended(d replica.Done) {
 }
 
 // here reports whether the member still runs.
-func (m *member) here() bool { return m.n.up && m.n.life == m.life && !m.stopped }
+func (m *member) here() bool { return m.n.up && m.n.life == m.life && !m.drive.Stopped() }
 
 // conf returns the members that the replica goes by.
 func (m *member) conf() *pb.ConfState { return m.r.Status().Members }

@@ -102,7 +102,7 @@ func (l *lane) supersede(m wire.Message) uint64 {
 // connection breaks or a queue is full.
 func (e *egress) lost(m wire.Message) {
 	if mm := e.n.members[m.Group]; mm != nil {
-		e.n.after(0, func() { mm.unreachable(m.To) })
+		e.n.after(0, func() { mm.drive.Unreachable(m.To) })
 	}
 }
 
@@ -162,7 +162,7 @@ func (e *egress) choose() *lane {
 func (e *egress) broken(peer uint64) {
 	for _, g := range e.n.w.groups {
 		if mm := e.n.members[g.id]; mm != nil {
-			mm.unreachable(peer)
+			mm.drive.Unreachable(peer)
 		}
 	}
 }

@@ -116,7 +116,7 @@ func (n *node) join(g *group) {
 		return
 	}
 	n.members[g.id] = m
-	m.kick()
+	m.drive.Kick()
 }
 
 // tick is the clock of the process. A pause swallows ticks.

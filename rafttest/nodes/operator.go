@@ -153,7 +153,7 @@ func (g *group) retire(conf *pb.ConfState) {
 
 // stop ends the member; the process goes on.
 func (m *member) stop() {
-	m.stopped = true
+	m.drive.Stop()
 	m.local.Close()
 	m.unblock()
 	delete(m.n.members, m.g.id)

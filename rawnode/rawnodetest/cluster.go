@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
@@ -192,9 +190,9 @@ func NewCluster(t T, o ClusterOptions) *Cluster {
 
 // add makes a node with an empty disk.
 func (c *Cluster) add(id uint64, peers []uint64) *node {
-	n := &node{c: c, id: id, peers: peers, fs: vfs.NewCrashableMem(), rng: rand.New(rand.NewPCG(c.opts.Seed, id))}
+	n := &node{c: c, id: id, peers: peers, disk: world.NewDisk(&c.agenda, world.NewDraws(c.opts.Seed, 1<<33+id), logDir, stateDir), rng: rand.New(rand.NewPCG(c.opts.Seed, id))}
 	for _, dir := range []string{logDir, stateDir} {
-		if err := makeDir(n.fs, dir); err != nil {
+		if err := makeDir(n.disk.Files(), dir); err != nil {
 			c.fail("make directory %s of node %d: %v", dir, id, err)
 		}
 	}
@@ -352,6 +350,20 @@ func (c *Cluster) Crash(node uint64, power bool) {
 		n.crash(power)
 	}
 	c.check()
+}
+
+// HangDisk lets the disk of a node's log end no write for a time, without an error.
+func (c *Cluster) HangDisk(node uint64, lasting time.Duration) {
+	c.t.Helper()
+	c.tell(node, "disk hangs for %v", lasting)
+	c.node(node).disk.Hang(lasting)
+}
+
+// SlowDisk makes writes to a node's log take so many times as long, for a time.
+func (c *Cluster) SlowDisk(node uint64, times int, lasting time.Duration) {
+	c.t.Helper()
+	c.tell(node, "disk %d times slower for %v", times, lasting)
+	c.node(node).disk.Slow(times, lasting)
 }
 
 // Start starts a node that is down, from its disk.

@@ -13,6 +13,7 @@ type Faults struct {
 	NoCrashes    bool // no node goes down, with power or without
 	NoPartitions bool // no node is cut off from others
 	NoLoss       bool // no link loses, delays or reorders messages
+	NoSlowDisks  bool // no disk hangs, or is ten times slower
 	// Every is the mean time between two faults; 0 means 5 ticks.
 	Every time.Duration
 }
@@ -29,6 +30,7 @@ func (c *Cluster) Chaos(d time.Duration, f Faults) {
 	c.agenda.At(x.end, func() {
 		c.Heal()
 		for _, n := range c.nodes {
+			n.disk.Mend()
 			if !n.up {
 				n.start()
 			}
@@ -58,7 +60,7 @@ func (x *chaos) node() *node { return x.c.nodes[x.rng.IntN(len(x.c.nodes))] }
 // act lets a fault happen, if the drawn fault is among the selected faults.
 func (x *chaos) act() {
 	c := x.c
-	switch x.rng.IntN(4) {
+	switch x.rng.IntN(5) {
 	case 0:
 		if n := x.node(); !x.f.NoCrashes && n.up {
 			n.crash(x.rng.IntN(2) == 0)
@@ -84,5 +86,18 @@ func (x *chaos) act() {
 		}
 	case 3:
 		c.Heal()
+	case 4:
+		if !x.f.NoSlowDisks {
+			x.slow(x.node().id, time.Duration(x.rng.Int64N(int64(3*x.f.Every))))
+		}
+	}
+}
+
+// slow makes a disk hang, or makes the disk slow.
+func (x *chaos) slow(node uint64, lasting time.Duration) {
+	if x.rng.IntN(2) == 0 {
+		x.c.HangDisk(node, lasting)
+	} else {
+		x.c.SlowDisk(node, 10, lasting)
 	}
 }

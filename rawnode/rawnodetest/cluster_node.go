@@ -12,10 +12,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/storage"
@@ -36,7 +35,7 @@ type node struct {
 	c     *Cluster
 	id    uint64
 	peers []uint64
-	fs    *vfs.MemFS
+	disk  *world.Disk
 	rng   *rand.Rand
 	life  int // counts starts; events planned in one life do not happen in a later life
 	up    bool
@@ -50,16 +49,9 @@ type node struct {
 	calls   map[replica.Call]*Call
 	role    raft.StateType
 
-	inbox    []func(*replica.Replica)
-	turning  bool // a turn is planned
-	writing  bool // a round of the log is planned
-	steps    []step
-	applying bool // a step of the state machine is planned
-	pollAt   time.Duration
-
-	out    map[uint64]*outgoing // by stream
-	in     map[uint64]*incoming // by sender
-	stream uint64
+	drive   *world.Drive
+	cpu     world.CPU
+	writing bool // a round of the log is planned
 }
 
 // after plans an event, which does not happen if the process ends before.
@@ -76,28 +68,27 @@ func (n *node) after(d time.Duration, happen func()) {
 func (n *node) start() {
 	n.life++
 	n.c.tell(n.id, "start %d", n.life)
-	n.inbox, n.steps, n.turning, n.writing, n.applying, n.pollAt = nil, nil, false, false, false, 0
-	n.calls, n.out, n.in = map[replica.Call]*Call{}, map[uint64]*outgoing{}, map[uint64]*incoming{}
-	n.stream, n.role = uint64(n.life)<<32, raft.StateFollower
+	n.calls, n.cpu, n.writing, n.role = map[replica.Call]*Call{}, world.CPU{After: n.after}, false, raft.StateFollower
 	if err := n.open(); err != nil {
 		n.c.fail("node %d does not start: %v", n.id, err)
 		return
 	}
 	n.up = true
 	n.after(time.Duration(n.rng.Int64N(int64(n.c.opts.TickInterval))), n.tick)
-	n.kick()
+	n.drive.Kick()
 }
 
 // open opens log and state, and makes the replica.
 func (n *node) open() (err error) {
-	n.engine, err = storage.Open(logDir, storage.Options{Identity: storage.Identity{Cluster: 1, Node: n.id}, FS: n.fs, Manual: true})
+	files := n.disk.Files()
+	n.engine, err = storage.Open(logDir, storage.Options{Identity: storage.Identity{Cluster: 1, Node: n.id}, FS: files, Manual: true})
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
 	if n.log, err = n.engine.Group(theGroup); err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
-	if n.sm, err = n.c.opts.StateMachine(Member{Node: n.id, Start: n.life, Dir: Dir{n.fs, stateDir}}); err != nil {
+	if n.sm, err = n.c.opts.StateMachine(Member{Node: n.id, Start: n.life, Dir: Dir{files, stateDir}}); err != nil {
 		return fmt.Errorf("open the state: %w", err)
 	}
 	if n.sm == nil {
@@ -116,6 +107,7 @@ func (n *node) open() (err error) {
 	if err == nil {
 		n.r, err = replica.New(cfg)
 	}
+	n.drive = world.NewDrive(n.r, n, world.DriveOptions{Group: theGroup, ID: n.id, Life: uint64(n.life), Patience: streamTicks * n.c.opts.TickInterval})
 	return err
 }
 
@@ -154,16 +146,21 @@ func (n *node) writeAll() error {
 // crash ends the process.
 func (n *node) crash(power bool) {
 	n.c.tell(n.id, "down, power %v", power)
-	left := crash(n.fs, power)
+	left := world.None
+	if power {
+		left = world.All
+	}
+	if err := n.disk.Crash(left); err != nil {
+		n.c.fail("node %d: crash the disk: %v", n.id, err)
+	}
 	n.leave()
-	n.fs = left
 	for _, id := range slices.Sorted(maps.Keys(n.calls)) {
 		n.calls[id].finish(nil, 0, &rawnode.CallError{Op: "call", Verdict: rawnode.ErrUnknown, Cause: rawnode.ErrStopped, Waiting: "the node, which went down"})
 	}
 	n.calls = nil
 	for _, other := range n.c.nodes {
 		if other != n && other.up { // its connections break
-			other.after(n.c.links[n.id][other.id].Delay, func() { other.unreachable(n.id) })
+			other.after(n.c.links[n.id][other.id].Delay, func() { other.drive.Unreachable(n.id) })
 		}
 	}
 }
@@ -185,90 +182,48 @@ func (n *node) tick() {
 	n.after(n.c.opts.TickInterval, n.tick)
 	n.post(func(r *replica.Replica) { r.Tick(n.c.Now()) })
 	n.durable()
-	n.expire()
+	n.drive.Expire()
 }
 
 // post gives the replica an input; a turn follows.
-func (n *node) post(do func(*replica.Replica)) {
-	n.inbox = append(n.inbox, do)
-	n.kick()
-}
+func (n *node) post(do func(*replica.Replica)) { n.drive.Post(0, do) }
 
-func (n *node) kick() {
-	if !n.turning {
-		n.turning = true
-		n.after(turnTime, n.turn)
-	}
-}
+// Now implements world.Surroundings, as the methods below do.
+func (n *node) Now() time.Duration { return n.c.Now() }
 
-// turn is a turn of the loop: all waiting inputs, and then the work that the replica hands out.
-func (n *node) turn() {
-	n.turning = false
-	items := n.inbox
-	n.inbox = nil
-	n.r.At(n.c.Now())
-	for _, do := range items {
-		do(n.r)
-	}
-	n.flush()
-}
+// Work gives the processor a task.
+func (n *node) Work(t world.Task) { n.cpu.Add(t) }
 
-// flush ends a turn.
-func (n *node) flush() {
-	out := n.r.Flush(n.c.Now())
-	if err := n.r.Err(); err != nil {
+// Later plans an event of the process.
+func (n *node) Later(d time.Duration, happen func()) { n.after(d, happen) }
+
+// TurnBegins returns the duration of a turn.
+func (n *node) TurnBegins() time.Duration { return turnTime }
+
+// Flushed ends the run if the replica is out of service.
+func (n *node) Flushed(err error) (goOn bool) {
+	if err != nil {
 		n.c.fail("node %d is out of service: %v", n.id, err)
-		return
 	}
-	for _, m := range out.Sends {
-		n.send(m)
-	}
-	for _, a := range out.Appends {
-		n.append(a)
-	}
-	if out.Compact != nil {
-		n.compact(out.Compact)
-	}
-	for _, a := range out.Applies {
-		n.steps = append(n.steps, step{apply: &a})
-	}
-	n.work()
-	for _, s := range out.Snapshots {
-		n.sendSnapshot(s)
-	}
-	for _, d := range out.Done {
-		n.done(d)
-	}
+	return err == nil
+}
+
+// TurnEnds tells of a new role.
+func (n *node) TurnEnds() {
 	if role := n.core.State().Role; role != n.role {
 		n.role = role
 		n.c.tell(n.id, "is %v in term %d", role, n.core.State().Term)
 	}
-	n.poll()
 }
 
-// poll plans a call of Poll at the replica's deadline.
-func (n *node) poll() {
-	at, ok := n.r.Deadline()
-	if !ok || n.pollAt > n.c.Now() && n.pollAt <= at {
-		return
-	}
-	n.pollAt = at
-	n.after(max(at-n.c.Now(), turnTime), func() {
-		if n.pollAt == at {
-			n.pollAt = 0
-			n.post(func(r *replica.Replica) { r.Poll(n.c.Now()) })
-		}
-	})
-}
-
-// append queues a write; a round of the log follows, which takes time.
-func (n *node) append(a replica.Append) {
+// Append queues a write; a round of the log follows, which takes time.
+func (n *node) Append(a *replica.Append) {
 	err := n.log.Append(a.Write, func(err error) {
 		if err != nil {
 			n.c.fail("node %d: write the log: %v", n.id, err)
 			return
 		}
-		n.post(func(r *replica.Replica) { r.AppendDone(a) })
+		n.post(func(r *replica.Replica) { r.AppendDone(*a) })
 	})
 	if err != nil {
 		n.c.fail("node %d: append to the log: %v", n.id, err)
@@ -283,7 +238,11 @@ func (n *node) round() {
 		return
 	}
 	n.writing = true
-	n.after(n.c.opts.SyncTime, func() {
+	life := n.life
+	n.disk.Do(n.c.opts.SyncTime, func() {
+		if !n.up || n.life != life {
+			return
+		}
 		n.writing = false
 		if err := n.writeAll(); err != nil {
 			n.c.fail("node %d: write the log: %v", n.id, err)
@@ -291,8 +250,8 @@ func (n *node) round() {
 	})
 }
 
-// compact lets the log drop entries.
-func (n *node) compact(c *replica.Compact) {
+// Compact lets the log drop entries.
+func (n *node) Compact(c *replica.Compact) {
 	err := n.log.SetSnapshot(c.Snapshot, nil)
 	if err == nil || errors.Is(err, raft.ErrSnapOutOfDate) {
 		err = n.log.Compact(c.Index)
@@ -304,8 +263,8 @@ func (n *node) compact(c *replica.Compact) {
 	n.round()
 }
 
-// done ends a call.
-func (n *node) done(d replica.Done) {
+// Ended ends a call.
+func (n *node) Ended(d replica.Done) {
 	k := n.calls[d.Call]
 	if k == nil {
 		n.c.fail("node %d ends call %d, which is not under way", n.id, d.Call)
@@ -316,32 +275,18 @@ func (n *node) done(d replica.Done) {
 	k.finish(d.Result, d.Index, d.Err)
 }
 
-// step is work for the state machine: exactly one field is set.
-type step struct {
-	apply   *replica.Apply
-	restore *incoming
-}
-
-// work gives the state machine its next step. The steps after a snapshot wait until the snapshot is
-// whole or has failed.
-func (n *node) work() {
-	if n.applying || len(n.steps) == 0 {
-		return
-	}
-	s := n.steps[0]
-	if s.restore != nil && !s.restore.whole && s.restore.err == nil {
-		return
-	}
-	n.steps = n.steps[1:]
-	n.applying = true
-	n.after(turnTime, func() {
-		n.applying = false
-		if s.restore != nil {
-			n.restore(s.restore)
-		} else {
-			n.apply(*s.apply)
+// Step gives the state machine its next step.
+func (n *node) Step() {
+	s := n.drive.Take()
+	n.cpu.Add(func() (time.Duration, func()) {
+		return turnTime, func() {
+			if s.Restore != nil {
+				n.restore(s.Restore)
+				return
+			}
+			n.apply(*s.Apply)
+			n.drive.Stepped()
 		}
-		n.work()
 	})
 }
 
@@ -375,13 +320,11 @@ func (n *node) durable() {
 	n.post(func(r *replica.Replica) { r.Durable(index) })
 }
 
-func (n *node) unreachable(peer uint64) {
-	for _, stream := range slices.Sorted(maps.Keys(n.out)) {
-		if o := n.out[stream]; o.to == peer {
-			n.endStream(o, errUnreachable)
-		}
+// Send hands messages to the network.
+func (n *node) Send(messages []wire.Message) {
+	for _, m := range messages {
+		n.send(m)
 	}
-	n.post(func(r *replica.Replica) { r.Unreachable(peer) })
 }
 
 // send hands an encoded message to the network.
@@ -399,7 +342,7 @@ func (n *node) send(m wire.Message) {
 		delay += time.Duration(n.c.rng.Int64N(int64(l.Jitter)))
 	}
 	if lost || m.To == 0 || m.To > uint64(len(n.c.nodes)) {
-		n.after(delay, func() { n.unreachable(m.To) })
+		n.after(delay, func() { n.drive.Unreachable(m.To) })
 		return
 	}
 	to, from, group := n.c.nodes[m.To-1], n.id, m.Group
@@ -418,16 +361,9 @@ func (n *node) send(m wire.Message) {
 
 // receive takes a message from the network.
 func (n *node) receive(m wire.Message) {
-	switch b := m.Body.(type) {
-	case wire.Chunk:
-		n.chunk(m.From, b)
-	case wire.ChunkStatus:
-		n.streamStatus(m.From, b)
-	default:
-		n.post(func(r *replica.Replica) {
-			if err := r.Receive(m); err != nil {
-				n.c.fail("node %d refuses a message of node %d: %v", n.id, m.From, err)
-			}
-		})
-	}
+	n.post(func(*replica.Replica) {
+		if err := n.drive.Deliver(m); err != nil {
+			n.c.fail("node %d refuses a message of node %d: %v", n.id, m.From, err)
+		}
+	})
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/rawnodetest"
+	"github.com/weftraft/weft/storage"
 )
 
 // ledgersOf opens ledgers with a bug.
@@ -71,6 +72,23 @@ func TestClusterPartition(t *testing.T) {
 	require.LessOrEqual(t, lost.Took(), 11*time.Second)
 	c.Heal()
 	c.MustPropose(old, []byte("c"))
+	c.Agree(time.Minute, readLedger)
+}
+
+// A leader whose disk hangs hands over, and writes go on; when the disk goes on, so does the node.
+func TestClusterDiskHangs(t *testing.T) {
+	c := rawnodetest.NewCluster(t, rawnodetest.ClusterOptions{StateMachine: ledgersOf("")})
+	old := c.WaitLeader()
+	c.MustPropose(old, []byte("a"))
+	c.HangDisk(old, time.Hour)
+	c.Propose(old, []byte("b")) // an idle group does not notice
+	c.Until(time.Minute, "another leader", func() bool { return c.Leader() != old && c.Leader() > 0 })
+	c.MustPropose(c.Leader(), []byte("b"))
+	_, err := c.Propose(old, []byte("c")).Wait()
+	require.ErrorIs(t, err, storage.ErrLate)
+	c.Run(time.Hour)
+	c.SlowDisk(old, 10, time.Minute)
+	c.MustPropose(old, []byte("d"))
 	c.Agree(time.Minute, readLedger)
 }
 
