@@ -263,8 +263,9 @@ type groupConfig struct {
 	errs         []error
 }
 
-// FirstMembers names the voters that a new group begins with, the same at all of them, if
-// that are not all of [Options.Peers]. It is not looked at once the group has a log.
+// FirstMembers names the first voters of a new group, if they are fewer than
+// [Options.Peers]. Every first voter must name the same ones. A group that has a log ignores
+// the option.
 func FirstMembers(ids ...uint64) GroupOption {
 	return func(c *groupConfig) { c.first, c.named = slices.Clone(ids), true }
 }

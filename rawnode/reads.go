@@ -30,10 +30,9 @@ type ReadResult struct {
 	Index uint64
 	// By names the voucher.
 	By ServedBy
-	// Lag is how many entries of the log the state lacked that are known to be
-	// committed, and Age how long ago it had everything that was acknowledged by then. Both
-	// are 0 unless By is ServedStale; Age is -1 if it is not known, which only
-	// the policy Local allows.
+	// Lag is the number of committed entries that the state had not applied. Age is the
+	// time since the state had everything that was acknowledged by then; -1: not known,
+	// which only the policy Local allows. Both are 0 unless By is ServedStale.
 	Lag uint64
 	Age time.Duration
 }

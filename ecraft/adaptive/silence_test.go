@@ -34,9 +34,9 @@ func TestSilenceIsLearnt(t *testing.T) {
 	require.InEpsilon(t, usual, p.Silence, 0.1)
 }
 
-// TestLostGetNothing checks that a follower that is silent for too long gets no units, long before
+// TestSilentFollowerGetsNoUnits checks that a follower that is silent for too long gets no units, long before
 // the follower counts as gone, and gets units again after its first answer.
-func TestLostGetNothing(t *testing.T) {
+func TestSilentFollowerGetsNoUnits(t *testing.T) {
 	w := newWorld(5, fast, four(near)...)
 	every := 2 * time.Millisecond
 	w.load(64<<10, every, 2*time.Second)

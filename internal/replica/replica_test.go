@@ -365,7 +365,7 @@ func TestStateAheadOfCore(t *testing.T) {
 }
 
 // An origin whose boot number is not new finds out, and nothing is lost.
-func TestBootTaken(t *testing.T) {
+func TestOriginWithTakenBootNumberLosesNothing(t *testing.T) {
 	c := newCluster(t, Weft, 1, 2, 3)
 	c.elect(1)
 	n := c.nodes[3]

@@ -82,10 +82,10 @@ func TestTokensAreWhatTravels(t *testing.T) {
 	}
 }
 
-// TestMatchIsWhatIsWhole is fact 9: hosts cut logs, return quota and hand over
+// TestShownMatchCountsWholeEntriesOnly is fact 9: hosts cut logs, return quota and hand over
 // leadership by Progress.Match, so it must not pass what a member can apply,
 // even while the member acknowledges more.
-func TestMatchIsWhatIsWhole(t *testing.T) {
+func TestShownMatchCountsWholeEntriesOnly(t *testing.T) {
 	ahead := func(t *testing.T, lib Library) (committed, beyond bool) {
 		w, lead := calmSim(t, 3, Options{Kind: CockroachLike, Library: lib})
 		putMany(t, w, lead.m, 3, 0) // so that all have said that they read coded entries

@@ -185,7 +185,7 @@ var table = []bug{
 		edit("	s.shareLater(func() (ecraft.ID, bool) { return s.later.NextUpTo(index) })\n", "	_ = index\n"), "TestDeferredUnitsLeaveBeforeTheirEntries", 0},
 	{"what is cut of the log stays in memory", "raft/internal/coding/units.go",
 		edit("	p.store.Cut(index)\n", ""), "TestWhatIsCutIsForgotten", 0},
-	{"who is stuck gets no snapshot", "raft/internal/coding/stuck.go",
+	{"a stuck follower gets no snapshot", "raft/internal/coding/stuck.go",
 		edit("		case a.stuck:\n			least = s.mayReach(id)\n", "		case a.stuck && beyond && false:\n			least = s.mayReach(id)\n"), "07-compacted-by-others", 0},
 	{"a snapshot for the stuck reaches what they acknowledged, and no further", "raft/internal/coding/stuck.go",
 		edit("return max(s.sentTo[id], s.first) }", "return s.match(id) }"), "TestSnapshotsForTheStuck", 0},

@@ -73,8 +73,8 @@ type Change struct {
 	// Leaves says that no host has proposed the change: the change leaves a joint
 	// configuration with an automatic leave.
 	Leaves bool
-	// Insists says that the change must not be refused, because other changes may fit
-	// behind it.
+	// Insists: the host validates changes itself and may have proposed a next change that
+	// builds on this one, so this one may wait but must not be refused.
 	Insists bool
 }
 

@@ -72,7 +72,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestGap(t *testing.T) {
+func TestLongestTimeWithoutAcknowledgedWriteIsFound(t *testing.T) {
 	h := newHistory()
 	h.add(at(0, 1, operation{verb: put}))
 	h.add(at(0, 5, operation{verb: put}))

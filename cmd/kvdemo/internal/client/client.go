@@ -42,8 +42,8 @@ const (
 	// connectTimeout is how long one node may take to accept a connection
 	// before the next is tried.
 	connectTimeout = time.Second
-	// minAttempt is the least time that one node gets for an answer, maxAttempt
-	// the most while there are others: it may be cut off from them.
+	// Each node gets at least minAttempt to answer. While other nodes are left, a node gets at
+	// most maxAttempt, because the node may be cut off from the others.
 	minAttempt = 500 * time.Millisecond
 	maxAttempt = 3 * time.Second
 	// pause follows a round in which no node took the call.

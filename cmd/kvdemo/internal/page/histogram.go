@@ -78,7 +78,8 @@ func growth(before, now uint64) uint64 {
 }
 
 // quantileMs returns, in milliseconds, the upper bound of the bucket that has the
-// quantile q, 0 to 1; nil without calls. Beyond the last bound it is that bound.
+// quantile q, 0 to 1; nil without calls. A quantile beyond
+// the last bucket is reported as the last bound.
 func (c Counts) quantileMs(q float64) *float64 {
 	all := c.sum()
 	if all == 0 {
