@@ -17,6 +17,7 @@ require (
 	github.com/weftraft/weft/internal/shim v0.1.0
 	github.com/weftraft/weft/rafttest v0.1.0
 	github.com/weftraft/weft/rawnode/metrics v0.1.0
+	github.com/weftraft/weft/rawnode/state/pebble v0.1.0
 	github.com/weftraft/weft/rawnode/tracing v0.1.0
 	go.etcd.io/etcd/api/v3 v3.7.3
 	go.etcd.io/raft/v3 v3.7.0

@@ -24,6 +24,8 @@
 // which nobody looks at; one write then makes it the state, and the old generation is
 // removed.
 //
+// A state that wants keys of its own is on a [Base]: Base has everything but the keys.
+//
 // Without room on the disk, commands wait until there is room; reads go on. See
-// [DB.Stalled] and [DB.Failed].
+// [Base.Stalled] and [Base.Failed].
 package pebblestate

@@ -6,6 +6,7 @@ package pebblestate
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -41,10 +42,15 @@ type Options struct {
 	// replays some times that after a crash. 0 means [DefaultMemTableBytes], and
 	// [MinMemTableBytes] is the least.
 	MemTableBytes uint64
-	// CacheBytes bounds the cache of blocks; 0 means [DefaultCacheBytes].
+	// CacheBytes is what the cache of blocks has at least; 0 means [DefaultCacheBytes]. Memtables that are not
+	// in use leave their room to it.
 	CacheBytes int64
+	// Retry is the time between two attempts to write to a full disk; 0 means 200 ms. Patience is how long, or
+	// up to twice as long, Open waits for room; 0 means 5 s.
+	Retry, Patience time.Duration
 	// Adjust, unless nil, may change Pebble's other options, such as compression,
-	// filters and levels. File system, log, comparer and listeners are set afterwards.
+	// filters, levels, and listeners. File system, log, comparer, and the listeners FlushEnd, BackgroundError and
+	// DataCorruption are set afterwards.
 	Adjust func(*pebble.Options)
 	// Logf receives a line for each event of interest to an operator; nil means silence.
 	Logf func(format string, args ...any)
@@ -86,6 +92,12 @@ func (o Options) Validate() error {
 	if o.CacheBytes < 0 {
 		bad("CacheBytes", o.CacheBytes, "0 or more")
 	}
+	if o.Retry < 0 {
+		bad("Retry", o.Retry, "0 or more")
+	}
+	if o.Patience < 0 {
+		bad("Patience", o.Patience, "0 or more")
+	}
 	return errors.Join(errs...)
 }
 
@@ -108,27 +120,31 @@ func (o *Options) setDefaults() {
 const memTables = 4
 
 // pebbleOptions are those of the database.
-func (db *DB) pebbleOptions(g *gate.Gate) *pebble.Options {
+func (b *Base) pebbleOptions(g *gate.Gate) *pebble.Options {
 	o := &pebble.Options{
 		FormatMajorVersion:          pebble.FormatNewest,
-		MemTableSize:                db.opts.MemTableBytes,
+		MemTableSize:                b.opts.MemTableBytes,
 		MemTableStopWritesThreshold: memTables,
-		CacheSize:                   db.opts.CacheBytes,
+		// Pebble takes the memory of memtables from the cache. Without room for them, a state that is written
+		// to would read filters and indexes from files.
+		CacheSize:     b.opts.CacheBytes + memTables*int64(b.opts.MemTableBytes),
+		EventListener: &pebble.EventListener{},
 	}
-	if db.opts.Adjust != nil {
-		db.opts.Adjust(o)
+	if b.opts.Adjust != nil {
+		b.opts.Adjust(o)
 	}
-	o.FS = g.FS(db.opts.FS)
+	o.FS = g.FS(b.opts.FS)
 	o.DisableWAL = true
 	o.Comparer = pebble.DefaultComparer
 	o.Merger = nil
 	o.ReadOnly = false
 	o.Logger = g.Logger()
-	o.EventListener = &pebble.EventListener{
-		FlushEnd:        func(pebble.FlushInfo) { db.flushes.Add(1) },
-		BackgroundError: g.Fail,
-		DataCorruption:  func(i pebble.DataCorruptionInfo) { db.opts.Logf("%v", i) },
+	if o.EventListener == nil {
+		o.EventListener = &pebble.EventListener{}
 	}
+	o.EventListener.FlushEnd = func(pebble.FlushInfo) { b.flushes.Add(1) }
+	o.EventListener.BackgroundError = g.Fail
+	o.EventListener.DataCorruption = func(i pebble.DataCorruptionInfo) { b.opts.Logf("%v", i) }
 	return o
 }
 

@@ -26,11 +26,11 @@ const restoreBatchBytes = 1 << 20
 // through a crash, the record that makes a generation the state is there only if all of
 // the generation is.
 func (s *State) Restore(to rawnode.SnapshotMeta, body io.Reader) error {
-	p, err := s.db.base.Use()
+	p, err := s.db.Use()
 	if err != nil {
 		return err
 	}
-	defer s.db.base.Release()
+	defer s.db.Release()
 	if err := s.ready(); err != nil {
 		return err
 	}

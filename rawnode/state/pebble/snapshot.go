@@ -42,13 +42,13 @@ func (s *snapshot) Meta() rawnode.SnapshotMeta { return s.meta }
 
 // Snapshot implements [rawnode.StateMachine].
 func (s *State) Snapshot() (rawnode.Snapshot, error) {
-	db, err := s.db.base.Use()
+	db, err := s.db.Use()
 	if err != nil {
 		return nil, err
 	}
 	now, err := freeze(db)
 	if err != nil {
-		s.db.base.Release()
+		s.db.Release()
 		return nil, err
 	}
 	p := &snapshot{s: s, now: now, next: (*snapshot).sessions}
@@ -150,7 +150,7 @@ func (s *snapshot) Close() (err error) {
 		err = s.it.Close()
 	}
 	err = errors.Join(err, s.now.at.Close())
-	s.s.db.base.Release()
+	s.s.db.Release()
 	s.now, s.it, s.err = frozen{}, nil, state.ErrClosed
 	s.buf.Reset()
 	return err

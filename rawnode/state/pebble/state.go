@@ -8,11 +8,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/weftraft/weft/internal/gate"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
 	"github.com/weftraft/weft/rawnode/state"
@@ -30,7 +28,7 @@ type Apply func(tx *Tx, command []byte) (result any, err error)
 // the same time.
 type State struct {
 	db     *DB
-	writer *writer // Interrupt is for any goroutine, all else for the one that applies
+	writer *Writer // Interrupt is for any goroutine, all else for the one that applies
 	group  uint64
 	apply  Apply
 	limits *session.Limits
@@ -40,8 +38,7 @@ type State struct {
 	sessions *envelope.Sessions // nil: without
 	broken   error              // set when memory and database may differ, until Load
 
-	durable atomic.Uint64 // index that survives a crash, as of seen
-	seen    atomic.Uint64 // flushes of the database then
+	mark *Mark
 }
 
 // Static checks of what a host looks for.
@@ -61,12 +58,12 @@ func (db *DB) Group(group uint64, apply Apply, o GroupOptions) (*State, error) {
 			return nil, fmt.Errorf("%w: GroupOptions.Sessions: %w", state.ErrInvalid, err)
 		}
 	}
-	p, err := db.base.Use()
+	p, err := db.Use()
 	if err != nil {
 		return nil, err
 	}
-	defer db.base.Release()
-	s := &State{db: db, writer: gate.NewWriter(db.base), group: group, apply: apply, limits: o.Sessions}
+	defer db.Release()
+	s := &State{db: db, writer: db.NewWriter(), group: group, apply: apply, limits: o.Sessions}
 	if err := s.begin(p); err != nil {
 		return nil, fmt.Errorf("open state of group %d in %s: %w", group, db.opts.Dir, err)
 	}
@@ -105,7 +102,10 @@ func (s *State) find(p *pebble.DB) error {
 			return err
 		}
 	}
-	s.durable.Store(s.meta.applied) // without a log of its own, Pebble opens what was flushed
+	s.mark = s.db.NewMark(metaKey(s.group, 'm'), s.meta.applied, func(record []byte) (uint64, error) {
+		m, err := decodeMeta(record)
+		return m.applied, err
+	})
 	return nil
 }
 
@@ -168,11 +168,11 @@ func metaOf(r source, group uint64) (m meta, host []byte, err error) {
 // Load implements [rawnode.StateMachine]. What another host of the same State has applied
 // is flushed first.
 func (s *State) Load() (applied uint64, host []byte, err error) {
-	p, err := s.db.base.Use()
+	p, err := s.db.Use()
 	if err != nil {
 		return 0, nil, err
 	}
-	defer s.db.base.Release()
+	defer s.db.Release()
 	if err := s.writer.Begin(); err != nil {
 		return 0, nil, err
 	}
@@ -204,11 +204,11 @@ func (s *State) ready() error {
 // Apply implements [rawnode.StateMachine]: the batch, its index and the host's bytes are
 // one batch of the database.
 func (s *State) Apply(b rawnode.Batch) ([]any, error) {
-	p, err := s.db.base.Use()
+	p, err := s.db.Use()
 	if err != nil {
 		return nil, err
 	}
-	defer s.db.base.Release()
+	defer s.db.Release()
 	if err := s.ready(); err != nil {
 		return nil, err
 	}
@@ -274,51 +274,17 @@ func put(b *pebble.Batch, key, value []byte) error {
 }
 
 // Durable implements [rawnode.StateMachine].
-func (s *State) Durable() (uint64, error) {
-	p, err := s.db.base.Use()
-	if err != nil {
-		return 0, err
-	}
-	defer s.db.base.Release()
-	flushes := s.db.flushes.Load()
-	if flushes == s.seen.Load() {
-		return s.durable.Load(), nil
-	}
-	key := metaKey(s.group, 'm')
-	it, err := p.NewIter(&pebble.IterOptions{LowerBound: key, UpperBound: after(key), OnlyReadGuaranteedDurable: true})
-	if err != nil {
-		return 0, damage(err)
-	}
-	var m meta
-	if it.First() {
-		var b []byte
-		if b, err = it.ValueAndErr(); err == nil {
-			m, err = decodeMeta(b)
-		}
-	}
-	if err := errors.Join(damage(err), damage(it.Error()), it.Close()); err != nil {
-		return 0, err
-	}
-	raise(&s.durable, m.applied)
-	raise(&s.seen, flushes)
-	return s.durable.Load(), nil
-}
-
-// raise stores v unless there is more.
-func raise(a *atomic.Uint64, v uint64) {
-	for old := a.Load(); old < v && !a.CompareAndSwap(old, v); old = a.Load() {
-	}
-}
+func (s *State) Durable() (uint64, error) { return s.mark.Durable() }
 
 // View calls f with the present state, between two batches of commands; commands go on
 // meanwhile. The reader is valid until f returns. A read behind [rawnode.Host.Read] is
 // linearizable.
 func (s *State) View(f func(Reader) error) (err error) {
-	p, err := s.db.base.Use()
+	p, err := s.db.Use()
 	if err != nil {
 		return err
 	}
-	defer s.db.base.Release()
+	defer s.db.Release()
 	now, err := freeze(p)
 	if err != nil {
 		return err

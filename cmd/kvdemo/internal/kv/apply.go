@@ -24,11 +24,11 @@ const retainedBatchBytes = 256 << 10
 // error: the caller lost count. After any other error the batch may be in the database or
 // not, and nothing is applied until Load.
 func (s *Store) Apply(b rawnode.Batch) ([]any, error) {
-	p, err := s.db.base.Use()
+	p, err := s.db.Use()
 	if err != nil {
 		return nil, err
 	}
-	defer s.db.base.Release()
+	defer s.db.Release()
 	if s.broken != nil {
 		return nil, s.broken
 	}

@@ -5,7 +5,6 @@ package kv
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -15,7 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weftraft/weft/internal/gate"
-	"github.com/weftraft/weft/rawnode/state"
+	pebblestate "github.com/weftraft/weft/rawnode/state/pebble"
 )
 
 // Identity says whose state a directory holds.
@@ -32,12 +31,10 @@ const dbDir = "db"
 // DB holds the states of a node's groups in one Pebble database. All methods may
 // be called by several goroutines.
 type DB struct {
-	dir     string
-	opts    Options
-	base    *database
-	flushes atomic.Uint64 // that have ended
-	metrics atomic.Pointer[pebble.Metrics]
-	format  atomic.Uint32 // that the directory says
+	*pebblestate.Base
+	dir    string
+	opts   Options
+	format atomic.Uint32 // that the directory says
 	// raising is held by who raises format.
 	raising sync.Mutex
 
@@ -45,20 +42,12 @@ type DB struct {
 	stores map[uint64]*Store
 }
 
-// database is Pebble behind a gate.
-type database = gate.Database[*pebble.DB]
-
 // Open opens the states in dir, making an empty database if there is none.
 // Errors wrap ErrIdentity, ErrVersion, ErrDamaged, ErrLocked or ErrFull where one of
 // them applies.
 func Open(dir string, opts Options) (*DB, error) {
 	opts.setDefaults()
 	db := &DB{dir: opts.FS.PathJoin(dir, dbDir), opts: opts, stores: map[uint64]*Store{}}
-	o := gate.DatabaseOptions{
-		Options: gate.Options{Retry: opts.retry, Logf: opts.Logf, Full: ErrFull, Failed: ErrFailed, Mark: damage},
-		FS:      opts.FS, Dir: db.dir, Patience: opts.patience,
-		Closed: ErrClosed, Locked: ErrLocked, Interrupted: state.ErrInterrupted,
-	}
 	if err := gate.MakeDir(opts.FS, dir, ErrFull); err != nil {
 		return nil, err
 	}
@@ -66,22 +55,10 @@ func Open(dir string, opts Options) (*DB, error) {
 		return nil, err
 	}
 	var err error
-	if db.base, err = gate.Open(o, db.open); err != nil {
+	if db.Base, err = pebblestate.OpenBase(db.baseOptions(), db.identify); err != nil {
 		return nil, err
 	}
 	return db, nil
-}
-
-// open opens Pebble, and compares whose state it is.
-func (db *DB) open(g *gate.Gate) (*pebble.DB, error) {
-	p, err := pebble.Open(db.dir, db.pebbleOptions(g))
-	if err != nil {
-		return nil, damage(err)
-	}
-	if err := db.identify(p); err != nil {
-		return nil, errors.Join(err, p.Close())
-	}
-	return p, nil
 }
 
 // refuseFormat1 looks for the directories of the format before this one.
@@ -112,22 +89,8 @@ func (db *DB) identify(p *pebble.DB) error {
 		db.format.Store(uint32(found[0]))
 		return nil
 	}
-	it, err := p.NewIter(nil)
-	if err != nil {
-		return damage(err)
-	}
-	empty := !it.First()
-	if err := errors.Join(damage(it.Error()), it.Close()); err != nil {
-		return err
-	}
-	if !empty {
-		return fmt.Errorf("%w: it has no identity record", ErrDamaged)
-	}
-	if err := p.Set(keyIdentity, db.opts.Identity.encode(oldestFormat), pebble.NoSync); err != nil {
-		return err
-	}
 	db.format.Store(oldestFormat)
-	return p.Flush()
+	return pebblestate.Found(p, keyIdentity, db.opts.Identity.encode(oldestFormat))
 }
 
 // encode returns format version, cluster and node.
@@ -158,11 +121,11 @@ func (db *DB) Group(id uint64) (*Store, error) {
 	if id == 0 {
 		return nil, fmt.Errorf("%w group: 0, want 1 or more", ErrInvalid)
 	}
-	p, err := db.base.Use()
+	p, err := db.Use()
 	if err != nil {
 		return nil, err
 	}
-	defer db.base.Release()
+	defer db.Release()
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if s := db.stores[id]; s != nil {
@@ -172,28 +135,10 @@ func (db *DB) Group(id uint64) (*Store, error) {
 	if err := s.load(p); err != nil {
 		return nil, fmt.Errorf("open state of group %d in %s: %w", id, db.dir, err)
 	}
-	s.onDisk.Store(s.meta.applied) // without a log of its own, Pebble opens what was flushed
+	s.mark = db.NewMark(s.metaKey, s.meta.applied, func(record []byte) (uint64, error) {
+		m, _, err := parseMeta(record)
+		return m.applied, err
+	})
 	db.stores[id] = s
 	return s, nil
 }
-
-// Flush makes everything durable that was applied before. While the disk is
-// full, or when it becomes so, it returns ErrFull at once.
-func (db *DB) Flush() error { return db.base.Flush() }
-
-// Close flushes and closes. Snapshots and Values should be closed before; the
-// last of those that are not closes the database. While the disk is full, or
-// after a failure, nothing is flushed, and an error says so; the log has what is
-// missing.
-func (db *DB) Close() error { return db.base.Close() }
-
-// Stalled returns nil while the state can be written, and else why it waits: an
-// error that wraps ErrFull. Until there is room nothing is applied; reads go on.
-func (db *DB) Stalled() error { return db.base.Stalled() }
-
-// Failed is closed when the state can not be written any more; Err says why.
-// The node must stop. A restart loses nothing: the log has what is not durable.
-func (db *DB) Failed() <-chan struct{} { return db.base.Dead() }
-
-// Err returns why Failed is closed, or nil.
-func (db *DB) Err() error { return db.base.Failure() }

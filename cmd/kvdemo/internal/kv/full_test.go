@@ -228,7 +228,8 @@ func failAt(t *testing.T, from int64, fails func(errorfs.Op) bool, failure error
 	require.ErrorIs(t, db.Err(), ErrFailed)
 	require.ErrorIs(t, db.Err(), failure)
 	require.ErrorIs(t, db.Flush(), ErrFailed)
-	durable := s.onDisk.Load()
+	durable, err := s.Durable()
+	require.NoError(t, err)
 	require.ErrorIs(t, db.Close(), ErrFailed)
 	f.from.Store(0)
 

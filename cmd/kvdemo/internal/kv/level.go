@@ -79,7 +79,7 @@ func (db *DB) Upgrade(level int) error {
 	if db.format.Load() >= uint32(formatOf(level)) {
 		return nil
 	}
-	return db.base.Try("upgrade the directory", func(p *pebble.DB) error {
+	return db.Try("upgrade the directory", func(p *pebble.DB) error {
 		if err := db.raise(p, level); err != nil {
 			return err
 		}

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/weftraft/weft/rawnode/session"
+	"github.com/weftraft/weft/rawnode/state"
+	pebblestate "github.com/weftraft/weft/rawnode/state/pebble"
 )
 
 // Bounds on what a store takes, in bytes unless they say otherwise. They are
@@ -86,32 +88,32 @@ var (
 
 	// ErrDamaged wraps what was found where stored bytes differ from what was
 	// written: restore the node from a copy, or replace it.
-	ErrDamaged = errors.New("the stored state is damaged")
+	ErrDamaged = state.ErrDamaged
 
 	// ErrSnapshot wraps what is wrong with a snapshot that was to be restored.
 	// The state is as it was before.
 	ErrSnapshot = errors.New("the snapshot is not usable")
 
 	// ErrIdentity says that the directory holds the state of another node.
-	ErrIdentity = errors.New("the state belongs to another node")
+	ErrIdentity = state.ErrIdentity
 
 	// ErrLocked says that another process, or another part of this one, uses the
 	// directory.
-	ErrLocked = errors.New("another node is running on it")
+	ErrLocked = state.ErrLocked
 
 	// ErrVersion says that another version of kvdemo wrote the directory.
-	ErrVersion = errors.New("the state has an unknown format version")
+	ErrVersion = state.ErrVersion
 
 	// ErrFull says that there is no room on the disk for the state. What was
 	// applied is kept in memory, and in the log, until there is.
-	ErrFull = errors.New("no space left on device")
+	ErrFull = pebblestate.ErrFull
 
 	// ErrFailed wraps why the state can not be written any more. A restart goes
 	// on from what is durable, with the log's help.
-	ErrFailed = errors.New("the state cannot be written")
+	ErrFailed = pebblestate.ErrFailed
 
 	// ErrClosed says that the store is closed.
-	ErrClosed = errors.New("the store is closed")
+	ErrClosed = state.ErrClosed
 )
 
 // CheckKey returns nil, or ErrInvalid with what is wrong with the key.

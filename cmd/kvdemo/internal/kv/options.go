@@ -12,13 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/weftraft/weft/internal/gate"
-)
-
-// Defaults of [Options], in bytes.
-const (
-	DefaultMemTableBytes = 16 << 20
-	DefaultCacheBytes    = 32 << 20
+	pebblestate "github.com/weftraft/weft/rawnode/state/pebble"
 )
 
 // Options configures [Open].
@@ -29,10 +23,10 @@ type Options struct {
 	FS vfs.FS
 	// MemTableBytes is how much is applied before Pebble flushes by itself. What
 	// the log replays after a crash, and what waits in memory for a slow or full
-	// disk, is at most some times that. 0 means DefaultMemTableBytes.
+	// disk, is at most some times that. 0 means the default of package pebblestate.
 	MemTableBytes uint64
 	// CacheBytes is what Pebble's cache of blocks has at least; 0 means
-	// DefaultCacheBytes. Memtables that are not in use leave their room to it.
+	// that package's default. Memtables that are not in use leave their room to it.
 	CacheBytes int64
 	// Logf is told of what an operator may want to know; nil means silence.
 	Logf func(format string, args ...any)
@@ -47,64 +41,38 @@ func (o *Options) setDefaults() {
 	if o.FS == nil {
 		o.FS = vfs.Default
 	}
-	if o.MemTableBytes == 0 {
-		o.MemTableBytes = DefaultMemTableBytes
-	}
-	if o.CacheBytes == 0 {
-		o.CacheBytes = DefaultCacheBytes
-	}
 	if o.Logf == nil {
 		o.Logf = func(string, ...any) {}
 	}
 }
 
-// memTables is how many memtables there can be before Apply waits.
-const memTables = 4
-
-// pebbleOptions are those of the database.
-func (db *DB) pebbleOptions(g *gate.Gate) *pebble.Options {
-	o := &pebble.Options{
-		FS:                          g.FS(db.opts.FS),
-		FormatMajorVersion:          pebble.FormatNewest,
-		DisableWAL:                  true,
-		MemTableSize:                db.opts.MemTableBytes,
-		MemTableStopWritesThreshold: memTables,
-		// Pebble takes the memory of memtables from the cache. Without room for them,
-		// a store that is written to would read filters and indexes from files.
-		CacheSize: db.opts.CacheBytes + memTables*int64(db.opts.MemTableBytes),
-		Logger:    g.Logger(),
-		EventListener: &pebble.EventListener{
-			FlushEnd:        func(pebble.FlushInfo) { db.flushes.Add(1) },
-			BackgroundError: g.Fail,
-			DataCorruption:  func(i pebble.DataCorruptionInfo) { db.opts.Logf("%v", i) },
+// baseOptions are those of the database.
+func (db *DB) baseOptions() pebblestate.Options {
+	o := db.opts
+	return pebblestate.Options{
+		Dir: db.dir, FS: o.FS, MemTableBytes: o.MemTableBytes, CacheBytes: o.CacheBytes, Retry: o.retry, Patience: o.patience, Logf: o.Logf,
+		Adjust: func(p *pebble.Options) {
+			// What a group was before it restored a snapshot is given free soon.
+			p.FlushDelayDeleteRange = 10 * time.Second
+			// Values of some size stay where they were flushed, in blob files, instead
+			// of being written again by each compaction of the keys above them.
+			p.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
+				return pebble.ValueSeparationPolicy{
+					Enabled:               true,
+					MinimumSize:           2 << 10,
+					MaxBlobReferenceDepth: 10,
+					TargetGarbageRatio:    0.3,
+				}
+			}
+			for i := range p.Levels {
+				p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+				p.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.FastestCompression }
+			}
+			if o.adjust != nil {
+				o.adjust(p)
+			}
 		},
-		// What a group was before it restored a snapshot is given free soon.
-		FlushDelayDeleteRange: 10 * time.Second,
 	}
-	// Values of some size stay where they were flushed, in blob files, instead
-	// of being written again by each compaction of the keys above them.
-	o.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
-		return pebble.ValueSeparationPolicy{
-			Enabled:               true,
-			MinimumSize:           2 << 10,
-			MaxBlobReferenceDepth: 10,
-			TargetGarbageRatio:    0.3,
-		}
-	}
-	for i := range o.Levels {
-		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
-		o.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.FastestCompression }
-	}
-	if db.opts.adjust != nil {
-		db.opts.adjust(o)
-	}
-	return o
-}
-
-// Metrics returns Pebble's, or nil after Close. While the disk is full, when Pebble itself
-// would wait for room, Metrics returns those of the last call, nil if there was none.
-func (db *DB) Metrics() *pebble.Metrics {
-	return gate.Latest(db.base, &db.metrics, (*pebble.DB).Metrics)
 }
 
 // DiskBytes returns the size of the state's files. Pebble's own number leaves
@@ -126,7 +94,7 @@ func (db *DB) DiskBytes() uint64 {
 
 // WrittenBytes returns how much was written to the state's files since Open.
 // Pebble's own numbers count blob files twice that a flush made.
-func (db *DB) WrittenBytes() uint64 { return db.base.Written() }
+func (db *DB) WrittenBytes() uint64 { return db.Written() }
 
 // damage marks Pebble's reports of corruption as ErrDamaged.
 func damage(err error) error {

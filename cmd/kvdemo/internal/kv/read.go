@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	pebblestate "github.com/weftraft/weft/rawnode/state/pebble"
 )
 
 // Bounds of a page of List.
@@ -23,11 +25,11 @@ const (
 // find calls f with what stands under a name, valid during the call, or returns
 // ErrNotFound. The index is one that the record is not older than.
 func (s *Store) find(sec section, name []byte, f func(b []byte) error) (applied uint64, err error) {
-	p, err := s.db.base.Use()
+	p, err := s.db.Use()
 	if err != nil {
 		return 0, err
 	}
-	defer s.db.base.Release()
+	defer s.db.Release()
 	for {
 		applied = s.applied.Load()
 		generation := s.generation.Load()
@@ -112,7 +114,7 @@ func (s *Store) System() (map[string][]byte, uint64, error) {
 // view is a group's state as it stays while Apply and Restore go on. It is for one
 // goroutine at a time.
 type view struct {
-	db      *database
+	db      *pebblestate.Base
 	now     frozen
 	space   space
 	applied uint64 // an index that the state is not older than
@@ -120,15 +122,15 @@ type view struct {
 
 // view is a user of the database until close.
 func (s *Store) view() (*view, error) {
-	p, err := s.db.base.Use()
+	p, err := s.db.Use()
 	if err != nil {
 		return nil, err
 	}
 	for {
-		v := &view{db: s.db.base, applied: s.applied.Load()}
+		v := &view{db: s.db.Base, applied: s.applied.Load()}
 		v.space = space{s.group, s.generation.Load()}
 		if v.now, err = freeze(p); err != nil {
-			s.db.base.Release()
+			s.db.Release()
 			return nil, err
 		}
 		// What a snapshot replaced is removed after the switch: what is still
@@ -137,7 +139,7 @@ func (s *Store) view() (*view, error) {
 			return v, nil
 		}
 		if err := v.now.at.Close(); err != nil {
-			s.db.base.Release()
+			s.db.Release()
 			return nil, err
 		}
 	}

@@ -39,11 +39,11 @@ const (
 // write to meta makes it the state. Pebble keeps the order of writes through a
 // crash, so when meta is there, so is the rest.
 func (s *Store) Restore(to rawnode.SnapshotMeta, body io.Reader) error {
-	p, err := s.db.base.Use()
+	p, err := s.db.Use()
 	if err != nil {
 		return err
 	}
-	defer s.db.base.Release()
+	defer s.db.Release()
 	if s.broken != nil {
 		return s.broken
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/weftraft/weft/internal/gate"
 	"github.com/weftraft/weft/rawnode"
+	pebblestate "github.com/weftraft/weft/rawnode/state/pebble"
 )
 
 // Store is the state of one group: a [rawnode.StateMachine], and what clients
@@ -30,8 +30,7 @@ type Store struct {
 	applied    atomic.Uint64 // log index
 	generation atomic.Uint32 // that readers look at
 	revision   atomic.Uint64 // commands applied
-	onDisk     atomic.Uint64 // log index as of the last flush that was looked at
-	seen       atomic.Uint64 // DB.flushes as of that look
+	mark       *pebblestate.Mark
 
 	system chan struct{} // a token after system keys changed
 	gauges gauges
@@ -40,7 +39,7 @@ type Store struct {
 
 	// Of the goroutine that applies, but for Interrupt:
 
-	changes *gate.Writer[*pebble.DB]
+	changes *pebblestate.Writer
 	tables  *tables
 	meta    meta // as of the last batch
 	host    []byte
@@ -94,7 +93,7 @@ func parseMeta(b []byte) (meta, []byte, error) {
 }
 
 func newStore(db *DB, group uint64) *Store {
-	return &Store{db: db, group: group, metaKey: metaKey(group), changes: gate.NewWriter(db.base), system: make(chan struct{}, 1)}
+	return &Store{db: db, group: group, metaKey: metaKey(group), changes: db.NewWriter(), system: make(chan struct{}, 1)}
 }
 
 // load finds out how far the state goes, and reads what Apply keeps in memory.
@@ -166,11 +165,11 @@ func (s *Store) commit(b *pebble.Batch) error {
 // Load implements rawnode.StateMachine. A batch that the last host has left, because the
 // batch waited for room, is in the state or not.
 func (s *Store) Load() (applied uint64, host []byte, err error) {
-	p, err := s.db.base.Use()
+	p, err := s.db.Use()
 	if err != nil {
 		return 0, nil, err
 	}
-	defer s.db.base.Release()
+	defer s.db.Release()
 	if err := s.changes.Begin(); err != nil {
 		return 0, nil, err
 	}
@@ -198,43 +197,4 @@ func (s *Store) Flush() error { return s.db.Flush() }
 
 // Durable returns the log index up to which the state survives a crash without
 // the log's help.
-func (s *Store) Durable() (uint64, error) {
-	p, err := s.db.base.Use()
-	if err != nil {
-		return 0, err
-	}
-	defer s.db.base.Release()
-	flushes := s.db.flushes.Load()
-	if flushes == s.seen.Load() {
-		return s.onDisk.Load(), nil
-	}
-	it, err := p.NewIter(&pebble.IterOptions{
-		LowerBound:                s.metaKey,
-		UpperBound:                append(slices.Clone(s.metaKey), 0),
-		OnlyReadGuaranteedDurable: true,
-	})
-	if err != nil {
-		return 0, damage(err)
-	}
-	var b []byte
-	if it.First() {
-		b = slices.Clone(it.Value())
-	}
-	if err := errors.Join(it.Error(), it.Close()); err != nil {
-		return 0, damage(err)
-	}
-	m, _, err := parseMeta(b)
-	if err != nil {
-		return 0, err
-	}
-	// Two callers may have read different flushes: the later one counts.
-	raise(&s.onDisk, m.applied)
-	raise(&s.seen, flushes)
-	return s.onDisk.Load(), nil
-}
-
-// raise stores v unless there is more.
-func raise(a *atomic.Uint64, v uint64) {
-	for old := a.Load(); old < v && !a.CompareAndSwap(old, v); old = a.Load() {
-	}
-}
+func (s *Store) Durable() (uint64, error) { return s.mark.Durable() }

@@ -39,9 +39,9 @@ func openMem(t require.TestingT) (*DB, *Store) {
 
 // inner returns the database behind the gate, good until Close.
 func inner(t require.TestingT, db *DB) *pebble.DB {
-	p, err := db.base.Use()
+	p, err := db.Use()
 	require.NoError(t, err)
-	db.base.Release()
+	db.Release()
 	return p
 }
 
