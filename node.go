@@ -16,6 +16,7 @@ import (
 
 	"github.com/weftraft/weft/internal/address"
 	"github.com/weftraft/weft/internal/book"
+	"github.com/weftraft/weft/internal/compare"
 	"github.com/weftraft/weft/internal/copies"
 	"github.com/weftraft/weft/internal/front"
 	"github.com/weftraft/weft/internal/invalid"
@@ -229,6 +230,44 @@ func (n *Node) compare() {
 }
 
 const compareTimeout = 10 * time.Second
+
+// newMachine puts a machine before the state machine of the group.
+func (g *Group) newMachine() *front.Machine {
+	o := &g.node.options
+	sm, _ := g.user.(Comparable)
+	g.comparer = compare.NewReplica(compare.Config{
+		Node: o.ID, Group: g.id, State: sm, Logger: o.Logger, Use: g.use, Ended: func() bool { return g.ending.Err() != nil },
+		Leads: g.votersOfLeader, Wake: func() { g.node.keeper.Nudge() }, PutOut: func(why error) error { return g.service().PutOut(ErrDiffers, why) },
+	})
+	return front.New(front.Config{
+		User: g.user, Group: g.id, Book: g.node.book, Comparer: g.comparer, Changed: g.changes.notify, Ended: g.noteLoss, Logger: o.Logger,
+	})
+}
+
+// service knows whether the group is out of service here.
+func (g *Group) service() front.Group {
+	return front.Group{Dir: g.node.options.Dir, Node: g.node.options.ID, ID: g.id}
+}
+
+// noteLoss takes the reason for which the host has ended. The host counts as ended when the note of a
+// lost log is durable.
+func (g *Group) noteLoss(reason error) {
+	if !errors.Is(reason, ErrLogLost) {
+		return
+	}
+	if err := g.service().PutOut(ErrLogLost, reason); err != nil {
+		g.node.options.Logger.Error("that the log was lost is not noted: do not start this node again", "group", g.id, "node", g.node.options.ID, "error", err)
+	}
+}
+
+// votersOfLeader returns the voters, if this node leads, or nil.
+func (g *Group) votersOfLeader() []uint64 {
+	s := g.host.Status()
+	if s.Role != raft.StateLeader {
+		return nil
+	}
+	return members.Voters(s.Members)
+}
 
 // ID returns the node's id.
 func (n *Node) ID() uint64 { return n.options.ID }
