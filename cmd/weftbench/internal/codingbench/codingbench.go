@@ -85,6 +85,7 @@ type Cell struct {
 	Size    int    `json:"size"`
 	Clients int    `json:"clients"`
 
+	// Sums of all rounds: calls and their latencies, time of processors, bytes between nodes.
 	Calls       int64         `json:"calls"`
 	Failed      int64         `json:"failed"`
 	Elapsed     time.Duration `json:"elapsed_ns"`
