@@ -18,13 +18,20 @@ var lateSeeds = flag.Uint64("late-seeds", 4, "how many seeds TestDisksThatHangHo
 // a tenth of an election timeout to ten, again and again. Writes at the other nodes go on within two
 // election timeouts, and leadership moves for disks that are late, and for these only.
 //
-// With more seeds the test fails: one hang in twenty has a longer gap, for a reason not yet found. Try
-// -late-seeds 1 -first 100.
+// With more seeds the test fails, about one hang in thirty: with coding, a leader and a follower of five
+// hang at once, and the leader counts its own copy for units that only it has, so that nobody is known to
+// do better and it stays until its disk goes on. Try -late-seeds 1 -first 106.
 func TestDisksThatHangHoldNoGroup(t *testing.T) {
 	t.Parallel()
 	var worst time.Duration
 	var hangs, moves, late, silences int
+	// By seed 100 a new leader's first entries, for which it has predictions of a far network, wait for
+	// units on a disk that hangs.
+	seeds := []uint64{100}
 	for seed := *firstSeed; seed < *firstSeed+*lateSeeds; seed++ {
+		seeds = append(seeds, seed)
+	}
+	for _, seed := range seeds {
 		s := newScenario(t, seed, func(p *plan) {
 			draw := rand.New(rand.NewPCG(seed, 1))
 			p.voters, p.deadline = 3+2*draw.IntN(2), electionTime

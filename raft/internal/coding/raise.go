@@ -159,7 +159,7 @@ func (h *hedger) hedge() {
 			there = func(id uint64) bool { return !h.lost(rec, id, now) }
 			credit /= 2 // the silence may be jitter; the rest is for late entries
 		}
-		waived := ecraft.HedgeWaived(rec.plan, now-rec.born, rec.plan.Silence > 0 && !h.waitsForLost(rec, now))
+		waived := h.overdue(rec) || ecraft.HedgeWaived(rec.plan, now-rec.born, rec.plan.Silence > 0 && !h.waitsForLost(rec, now))
 		alive := func(id uint64) bool { return there(id) && (id == h.id || h.accounts.healthy(id)) }
 		if h.levelOf(alive) < 1 || h.takesItsTime(rec, alive, now) {
 			h.postpone(rec, now)
@@ -238,10 +238,15 @@ func (h *hedger) lateTicks() int { return max(2, h.cfg.ElectionTick/3) }
 
 func (h *hedger) late(rec *record, now time.Duration) bool {
 	if rec.hedgeAt > 0 {
-		return now >= rec.hedgeAt
+		return now >= rec.hedgeAt || h.overdue(rec) && h.ticks >= rec.retryTick
 	}
 	return h.ticks >= max(rec.retryTick, rec.bornTick+h.lateTicks())
 }
+
+// overdue reports whether an entry has waited for an election timeout. A new leader knows
+// nothing of its followers, so its first entries have long predictions and little to pay for
+// hedges, and one of the followers may have a disk that hangs.
+func (h *hedger) overdue(rec *record) bool { return h.ticks-rec.bornTick >= h.cfg.ElectionTick }
 
 // postpone sets the timer of an entry again: for the time that the entry was expected
 // to take, or a tick.
@@ -258,7 +263,7 @@ func (h *hedger) postpone(rec *record, now time.Duration) {
 // or, without a prediction, no member is silent. The wait is bounded.
 func (h *hedger) takesItsTime(rec *record, answered func(id uint64) bool, now time.Duration) bool {
 	if rec.hedgeAt == 0 {
-		return h.ticks-rec.bornTick < 2*h.cfg.ElectionTick && h.othersAreWell(answered) && h.enoughWith(rec, anybody)
+		return !h.overdue(rec) && h.othersAreWell(answered) && h.enoughWith(rec, anybody)
 	}
 	pace := max(rec.plan.Predicted, time.Millisecond)
 	coming := func(id uint64) bool {
