@@ -120,7 +120,7 @@ func NewPuller(self uint64, o PullerOptions) *Puller {
 	if o.Batch <= 0 {
 		o.Batch = 4 << 20
 	}
-	return &Puller{self: self, options: o, peers: map[uint64]*pullPeer{}, wants: map[ecraft.ID]*wanted{}}
+	return &Puller{self: self, options: o} // the maps come with their first entries: most groups are idle
 }
 
 // SetMembers sets the members of the group. Only members are asked, and the leader.
@@ -240,6 +240,9 @@ func (p *Puller) want(l *Lacking, now int) *wanted {
 	w := p.wants[l.ID]
 	if w == nil {
 		w = &wanted{since: now, need: l.Need}
+		if p.wants == nil {
+			p.wants = map[ecraft.ID]*wanted{}
+		}
 		p.wants[l.ID] = w
 	}
 	if l.Need < w.need {
@@ -363,6 +366,9 @@ func (p *Puller) mayAsk(id uint64, now int) bool {
 	peer := p.peers[id]
 	if peer == nil {
 		peer = p.newPeer(now)
+		if p.peers == nil {
+			p.peers = map[uint64]*pullPeer{}
+		}
 		p.peers[id] = peer
 	}
 	return peer.unanswered < silentRounds || now-peer.asked >= probeRounds*p.options.Timeout

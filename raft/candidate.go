@@ -68,7 +68,7 @@ func (r *raft) mayCampaign() bool {
 		r.logger.Warningf("raft: node %x cannot campaign at term %d: configuration changes in (%d, %d] are not applied yet",
 			r.id, r.term, r.log.applied, r.log.committed)
 	case r.late():
-		r.logger.Infof("raft: node %x does not campaign at term %d: no write was reported for %d ticks", r.id, r.term, r.lateness.ticks)
+		r.logger.Infof("raft: node %x does not campaign at term %d: no write was reported for %d ticks", r.id, r.term, r.log.tail.waited)
 	case !r.extension.MayRun():
 		r.logger.Infof("raft: node %x does not campaign at term %d: it has promised not to, for a while", r.id, r.term)
 	default:

@@ -5,32 +5,26 @@ package raft
 
 import "go.etcd.io/raft/v3/quorum"
 
-// lateness watches whether the host's writes get on; see Config.YieldWhenLate.
+// Whether the host's writes get on; see Config.YieldWhenLate.
 //
 // A disk that hangs returns no error. The followers of a leader with such a disk store,
 // acknowledge, and hear heartbeats; the leader alone cannot apply anything, and once its
 // uncommitted entries reach their bound, the group stands still. Only the leader can see it.
-type lateness struct {
-	base  entryID // of the tail, as of the last tick
-	ticks int     // for which writes were handed out and base has not moved
-}
 
-// watchWrites counts a tick.
-func (r *raft) watchWrites() {
-	t := &r.log.tail
-	if underWay := t.handed > 0 || t.snapshotHanded; !underWay || t.base != r.lateness.base {
-		r.lateness = lateness{base: t.base}
-		return
+// watch counts a tick.
+func (t *tail) watch() {
+	if t.handed > 0 || t.snapshotHanded {
+		t.waited++
+	} else {
+		t.waited = 0
 	}
-	r.lateness.ticks++
 }
 
 // late reports whether something was handed out to be written more than an election timeout
 // ago, and nothing has been reported as written since.
 func (r *raft) late() bool {
 	t := &r.log.tail
-	return r.cfg.YieldWhenLate && r.lateness.ticks > r.cfg.ElectionTick &&
-		(t.handed > 0 || t.snapshotHanded) && t.base == r.lateness.base
+	return r.cfg.YieldWhenLate && int(t.waited) > r.cfg.ElectionTick && (t.handed > 0 || t.snapshotHanded)
 }
 
 // yield has a late leader go, and reports whether this node still leads: first the leader hands
@@ -49,7 +43,7 @@ func (l *leader) yield() bool {
 	}
 	switch l.yielding++; {
 	case l.yielding == 1:
-		l.logger.Warningf("raft: node %x has had no write reported for %d ticks at term %d, and others are ahead", l.id, l.lateness.ticks, l.term)
+		l.logger.Warningf("raft: node %x has had no write reported for %d ticks at term %d, and others are ahead", l.id, l.log.tail.waited, l.term)
 		l.handTo(l.members.Progress(heir), heir, false)
 	case l.yielding > l.cfg.ElectionTick+1:
 		l.logger.Warningf("raft: node %x steps down at term %d: its writes are late, and nobody has taken over", l.id, l.term)

@@ -54,7 +54,6 @@ type raft struct {
 	// patience is the limit on quietTicks at a follower or candidate, drawn anew at
 	// each change of role from [ElectionTick, 2*ElectionTick).
 	patience int
-	lateness lateness
 }
 
 // role is the behaviour of a node as a follower, candidate or leader.

@@ -56,7 +56,7 @@ func (rn *RawNode) Tick() {
 		return
 	}
 	r := rn.raft
-	r.watchWrites()
+	r.log.tail.watch()
 	r.role.tick()
 	r.extension.Tick()
 	r.settle()

@@ -38,6 +38,9 @@ type tail struct {
 	snapshot *pb.Snapshot
 	// snapshotHanded is set once a Ready has carried the snapshot.
 	snapshotHanded bool
+	// waited counts the ticks for which something was handed out and nothing was written:
+	// see late.go.
+	waited uint32
 }
 
 // last returns the end of the whole log.
@@ -94,7 +97,7 @@ func (t *tail) append(after entryID, ents []*pb.Entry) {
 	switch {
 	case after.index < t.base.index || after.index == t.base.index && len(t.entries) > 0:
 		// Nothing of the tail is left; the host will truncate Storage.
-		t.base, t.entries, t.handed = after, slices.Clip(ents), 0
+		t.base, t.entries, t.handed, t.waited = after, slices.Clip(ents), 0, 0
 	default:
 		keep := int(after.index - t.base.index)
 		if keep < len(t.entries) {
@@ -115,7 +118,7 @@ func (t *tail) written(id entryID) {
 		return
 	}
 	n := int(id.index - t.base.index)
-	t.base = id
+	t.base, t.waited = id, 0
 	t.handed = max(t.handed-n, 0)
 	switch t.entries = t.entries[n:]; {
 	case len(t.entries) == 0:

@@ -37,5 +37,5 @@ var late = []bug{
 	{"a core with late writes takes proposals", "raft/propose.go",
 		edit("	case l.late():\n", "	case l.late() && l.term == 0:\n"), "TestLateLeaderStaysIfNoMajorityIsAhead", 0},
 	{"a core without the setting goes, too", lateRaft,
-		edit("return r.cfg.YieldWhenLate && r", "return r"), "TestLateLeaderStaysByDefault", 0},
+		edit("return r.cfg.YieldWhenLate && int(", "return int("), "TestLateLeaderStaysByDefault", 0},
 }

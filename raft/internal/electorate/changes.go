@@ -170,18 +170,18 @@ func (e *Electorate) Take(m Members, index uint64) {
 // same entry there and the host has not applied a change up to there. It reports whether
 // others count than before.
 func (e *Electorate) Learn(m Members, index uint64) bool {
-	if first := e.FirstPending(); !e.rules.Foresees || first == 0 || first > index || index <= e.learnedAt {
+	if first := e.FirstPending(); !e.rules.Foresees || first == 0 || first > index || index <= e.LearnedAt() {
 		return false
 	}
-	e.learned, e.learnedAt = m, index
+	e.learned = &learned{m, index}
 	return e.derive()
 }
 
 // derive computes who comes, and returns true.
 func (e *Electorate) derive() bool {
 	e.coming, e.everybody, e.newest = nil, nil, nil
-	if first := e.FirstPending(); first == 0 || first > e.learnedAt {
-		e.learned, e.learnedAt = Members{}, 0
+	if first := e.FirstPending(); first == 0 || first > e.LearnedAt() {
+		e.learned = nil
 	}
 	if len(e.pending) == 0 || !e.rules.Foresees {
 		return true
@@ -189,9 +189,9 @@ func (e *Electorate) derive() bool {
 	t := tracker.MakeProgressTracker(1, 0)
 	t.Config, t.Progress = e.members.Clone(), cloneProgress(e.members.Progress)
 	later := e.pending
-	if e.learnedAt > 0 {
+	if e.learned != nil {
 		t.Config, t.Progress = e.learned.config.Clone(), cloneProgress(e.learned.progress)
-		n, _ := slices.BinarySearch(later, e.learnedAt+1)
+		n, _ := slices.BinarySearch(later, e.learned.at+1)
 		later, e.newest = later[n:], t.Config.Voters.IDs()
 		e.everybody = slices.Sorted(maps.Keys(t.Progress))
 	}

@@ -121,12 +121,16 @@ type Electorate struct {
 
 	// since is the index of the last change that is in force, or a later one.
 	since uint64
-	// learned is members that others have in force at learnedAt, an index not applied here; see
-	// Learn. learnedAt is 0 without any.
+	// learned is members that others have in force at an index not applied here, or nil; see Learn.
 	//
-	// Invariant: the first pending change stands at or before learnedAt, which is committed.
-	learned   Members
-	learnedAt uint64
+	// Invariant: the first pending change stands at or before that index, which is committed.
+	learned *learned
+}
+
+// learned is members, and the index at which others have them in force.
+type learned struct {
+	Members
+	at uint64
 }
 
 // New returns the electorate of a node without members. A leader's window to each
@@ -143,7 +147,7 @@ func (e *Electorate) Config() tracker.Config { return e.members.Config }
 
 // counts is the configuration by which this node counts: the one in force, or the one learned.
 func (e *Electorate) counts() *tracker.Config {
-	if e.learnedAt > 0 {
+	if e.learned != nil {
 		return &e.learned.config
 	}
 	return &e.members.Config
@@ -161,7 +165,12 @@ func (e *Electorate) Settled(applied uint64) (cs *pb.ConfState, index uint64, ok
 
 // LearnedAt is the index at which this node has its members from others, 0 if it counts by those
 // in force.
-func (e *Electorate) LearnedAt() uint64 { return e.learnedAt }
+func (e *Electorate) LearnedAt() uint64 {
+	if e.learned == nil {
+		return 0
+	}
+	return e.learned.at
+}
 
 // IsVoter reports whether a node is a voter in force, of either half.
 func (e *Electorate) IsVoter(id uint64) bool { return isVoter(*e.counts(), id) }
@@ -202,7 +211,7 @@ func (e *Electorate) Torn() bool { return len(e.coming) > 0 }
 
 // Coming are the sets that are not in force.
 func (e *Electorate) Coming() []quorum.MajorityConfig {
-	if e.learnedAt > 0 {
+	if e.learned != nil {
 		return e.Sets()
 	}
 	return e.coming
@@ -271,7 +280,7 @@ func (e *Electorate) MayWin(id uint64, early bool) bool {
 		return false
 	}
 	votes := !pr.IsLearner
-	if e.learnedAt > 0 {
+	if e.learned != nil {
 		votes = e.IsVoter(id)
 	}
 	_, comes := e.newest[id]

@@ -34,7 +34,7 @@ var raftTable = []bug{
 	{rule: "L20", what: "in Raft, a responder releases what is not on its own disk", file: "raft/internal/leasing/notes.go",
 		edits: edit("	durable := min(x.matched, stored)\n", "	durable := max(min(x.matched, stored), x.matched)\n")},
 	{rule: "L21", what: "in Raft, notes leave before what they vouch for is on disk", file: "raft/internal/leasing/notes.go",
-		edits: edit("extend.Effect{Do: extend.Vouch, Msg: m}", "extend.Effect{Do: extend.Send, Msg: m}")},
+		edits: edit("extend.Effect{Do: extend.Vouch, Msg: m, Holds: x.matched}", "extend.Effect{Do: extend.Send, Msg: m}")},
 	{rule: "L23", what: "in Raft, the leader confirms reads at its commit index although notes are on", file: "raft/extension_both.go",
 		edits: edit("return x.leases.LeaderIndex(m) }", "return x.extension.LeaderIndex(m) }"), by: "TestLeaderWithoutALeaseReadsWhatNotesMayHaveReleased"},
 	{rule: "L23", what: "in Raft, the leader answers a read before its index is committed", file: "raft/extension_both.go",
