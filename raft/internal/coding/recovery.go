@@ -172,7 +172,7 @@ func (rc *recovery) answered(m *pb.Message) error {
 			continue // committed and applied meanwhile
 		}
 		delete(rc.asked, from)
-		if err := rc.payloads.take(from, e); err != nil {
+		if err := rc.take(from, e); err != nil {
 			refused = err // and no answer: the damaged units may be needed
 			continue
 		}
