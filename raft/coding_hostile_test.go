@@ -191,6 +191,11 @@ func TestDamagedAnswerIsNone(t *testing.T) {
 // have answered. These answers do not count any more, and the entry, which is committed,
 // is not cut.
 func TestWrongUnitsAreNoReasonToCut(t *testing.T) {
+	t.Run("pushed", func(t *testing.T) { testWrongUnitsAreNoReasonToCut(t, 'p') })
+	t.Run("answered", func(t *testing.T) { testWrongUnitsAreNoReasonToCut(t, 'r') })
+}
+
+func testWrongUnitsAreNoReasonToCut(t *testing.T, way byte) {
 	g := newGroup(t, 5)
 	g.elect(1)
 	g.propose(1, payload(0, 500))
@@ -217,7 +222,11 @@ func TestWrongUnitsAreNoReasonToCut(t *testing.T) {
 	e, h := g.lastCoded(5)
 	slot := h.SlotOf(5)
 	lie := ecraft.NewCodeword(h, payload(2, 600)).Strip(slot, 0, int(h.Units[slot]))
-	require.ErrorIs(t, g.push(5, 2, e, lie), gossip.ErrWrongPayload)
+	require.ErrorIs(t, g.nodes[2].rn.Step(&pb.Message{
+		Type: new(raft.MsgUnits), From: new(uint64(5)), To: new(uint64(2)), Context: []byte{way}, Term: new(uint64(0)),
+		LogTerm: new(g.nodes[2].rn.BasicStatus().GetTerm()), Index: e.Index, Commit: new(uint64(0)),
+		Entries: []*pb.Entry{{Index: e.Index, Term: e.Term, Data: gossip.AppendUnits(nil, lie)}},
+	}), gossip.ErrWrongPayload)
 
 	answers = 4
 	g.tick(6)

@@ -72,6 +72,8 @@ var table = []bug{
 		edit("		rc.log.cut(cut)\n", "		defer rc.log.cut(cut)\n"), "03-one-unit-each", 0},
 	{"answers count although wrong units have spoilt them", "raft/internal/coding/recovery.go",
 		edit("		delete(rc.answers, e.GetIndex())\n", ""), "TestWrongUnitsAreNoReasonToCut", 0},
+	{"answers count although the units of an answer have spoilt them", "raft/internal/coding/recovery.go",
+		edit("err := rc.take(from, e)", "err := rc.payloads.take(from, e)"), "TestWrongUnitsAreNoReasonToCut", 0},
 	{"the only voter waits for others", "raft/internal/coding/recovery.go",
 		edit("	if len(lacking) > 0 && rc.expectPinned(lacking[0]) {\n", "	if len(lacking) > 1<<30 && rc.expectPinned(lacking[0]) {\n"), "TestLoneWinnerCutsWhatItCannotComplete", 0},
 	{"a winner gives up although answers come", "raft/internal/coding/recovery.go",
