@@ -31,7 +31,8 @@ type Config struct {
 	Heartbeat time.Duration
 	// Fail is the time for which a responder may keep a write waiting, or leave the
 	// leader's requests unanswered, before the leader removes it; 0 means 500 ms.
-	// At least two heartbeats.
+	// At least two heartbeats. A responder that keeps writes waiting for half of Fail again
+	// and again is removed, too (rule L16).
 	Fail time.Duration
 	// ElectionTimeout is the least time without a message of the leader after which
 	// a node campaigns, or votes for another; not 0. No lease outlives it, so

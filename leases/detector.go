@@ -10,7 +10,10 @@ type fit struct {
 	named   bool
 	since   Instant       // since when the node keeps up; 0 if the node lags
 	at      Instant       // when named became true
-	backoff time.Duration // how long the node must keep up before a roster names the node again
+	backoff time.Duration // how long the node must keep up before a roster names the node again; 0: it is as good as new
+	late    bool          // a write has waited for the node for half of Fail, and still does
+	falters int           // how often late became true, each time within faltersFails of the time before
+	stumble Instant       // when late became true last
 	match   Index         // acknowledged when assessed last
 	moved   Instant       // when assessed last with more acknowledged than before, or with nothing to wait for
 }
@@ -30,6 +33,13 @@ type mark struct {
 const (
 	marksPerFail = 8  // how finely the age of an entry is known: in parts of Fail
 	maxBackoff   = 64 // of a responder that was removed again and again, in Fails
+	// A responder that was removed and has been named again is as good as new after so many of
+	// its backoffs without a falter, or so many Fails if that is less.
+	redeemBackoffs, redeemFails = 16, 512
+	// forgiven is how many falters of a responder that is as good as new are forgiven, if each
+	// follows within faltersFails Fails on the falter before. A disk may hesitate twice.
+	forgiven     = 2
+	faltersFails = 16
 )
 
 // detect looks, at a leader's tick, for responders that failed or recovered.
@@ -37,7 +47,8 @@ const (
 // A responder failed when an entry has waited for its acknowledgement for
 // Fail, or when nothing the leader asked of it was answered for as long. To have
 // heard from it is not enough: a node whose disk is stuck, or that hears nothing,
-// goes on asking for leases and acknowledges nothing.
+// goes on asking for leases and acknowledges nothing. A responder that makes writes
+// wait for half of Fail falters, and failed if it does so again and again.
 func (n *Node) detect(now Instant) {
 	l := n.leading
 	if n.pauses(now) || n.isOff() {
@@ -89,12 +100,11 @@ func (n *Node) assess(now Instant, p *peer) {
 	}
 	switch {
 	case f.named:
-		if silent || n.isWaitedFor(now, p) {
-			served := now.since(f.at)
+		if now.since(f.at) >= min(redeemBackoffs*f.backoff, redeemFails*n.cfg.Fail) {
+			f.backoff = 0
+		}
+		if _, waits := n.isWaitedFor(now, p, n.cfg.Fail); silent || waits || n.falters(now, p) {
 			*f = fit{match: f.match, moved: f.moved, backoff: min(max(2*f.backoff, n.cfg.Fail), maxBackoff*n.cfg.Fail)}
-			if served > 8*f.backoff {
-				f.backoff = n.cfg.Fail
-			}
 			if n.rosters.newest().names(p.id) {
 				n.counts.Removed++
 			}
@@ -114,17 +124,36 @@ func (n *Node) assess(now Instant, p *peer) {
 	}
 }
 
-// isWaitedFor reports whether an entry has waited for a responder for Fail.
-func (n *Node) isWaitedFor(now Instant, p *peer) bool {
-	old := n.leading.lastAt(now.after(-n.cfg.Fail + n.cfg.Fail/marksPerFail))
+// falters notes whether a responder keeps a write waiting for half of Fail, which would keep it
+// from being named, and reports whether that was once too often. A write that a majority lacks
+// waits for the majority.
+func (n *Node) falters(now Instant, p *peer) bool {
+	f := &p.follow.fit
+	begins := !f.late
+	i, waits := n.isWaitedFor(now, p, n.cfg.Fail/2)
+	f.late = waits && n.members.majority(func(v NodeID) bool { return v == n.cfg.ID || n.peer(v).follow.match >= i })
+	if !f.late || !begins {
+		return false
+	}
+	if now.since(f.stumble) > faltersFails*n.cfg.Fail {
+		f.falters = 0
+	}
+	f.falters++
+	f.stumble = now
+	return f.backoff > 0 || f.falters > forgiven
+}
+
+// isWaitedFor returns an entry that has waited for a responder for d, and whether there is one.
+func (n *Node) isWaitedFor(now Instant, p *peer, d time.Duration) (Index, bool) {
+	old := n.leading.lastAt(now.after(-d + n.cfg.Fail/marksPerFail))
 	for _, a := range n.rosters.newest().Spans {
 		if b, named := a.barrier(p.id); named {
-			if _, waits := n.touches.first(max(p.follow.match, b, n.committed), a.Span, old); waits {
-				return true
+			if i, waits := n.touches.first(max(p.follow.match, b, n.committed), a.Span, old); waits {
+				return i, true
 			}
 		}
 	}
-	return false
+	return 0, false
 }
 
 // lastAt returns an index that the log had reached at an instant; the log may

@@ -149,8 +149,14 @@
 // nothing. A removed responder returns after it has kept up for a while that
 // doubles with each removal. The while ends with its last answer and acknowledgement,
 // because the leader notices silence late: a responder that falters would be named in
-// its silence, and hold up writes again. Node.detect; TestDeadResponderHoldsAWriteUpOnce,
-// TestSilentResponderIsRemovedFromAnIdleGroup, TestFalteringResponderIsNotNamedInItsSilence.
+// its silence, and hold up writes again. A responder falters if it keeps a write waiting for
+// half of F that a majority has. The third falter, of which each follows on the one before
+// within 16 F, removes the responder, and the next falter of a responder that was removed does,
+// until the responder has served for 16 times the while, or 512 F, without a falter. Otherwise
+// a responder that stands still for a little less than F, again and again, holds writes up each
+// time. Node.detect, Node.falters; TestDeadResponderHoldsAWriteUpOnce,
+// TestSilentResponderIsRemovedFromAnIdleGroup, TestFalteringResponderIsNotNamedInItsSilence,
+// TestWritesWaitForFewerAndFewerFaltersOfAResponder.
 //
 // L17. Voters change only while no roster that names anybody is in use, and nobody
 // is named until the change is applied. Otherwise a responder that has not applied

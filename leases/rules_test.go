@@ -158,6 +158,89 @@ func TestFalteringResponderIsNotNamedInItsSilence(t *testing.T) {
 	s.until("it is back", 2*f, func() bool { return s.serves(3, Span{}) })
 }
 
+// A responder acknowledges nothing for four fifths of Fail, again and again, and all other times
+// at once. Writes wait for each of the first falters, and then for few: the responder is left
+// out for longer each time, and after good behaviour for as long as at first.
+func TestWritesWaitForFewerAndFewerFaltersOfAResponder(t *testing.T) {
+	s := newStage(t, 3, 3, []NodeID{3}, nil)
+	l, f := s.member(1).lease, s.set.cfg.Fail
+	falter := func(good time.Duration) (waited bool) {
+		s.pass(good)
+		began := s.now
+		s.bulk[1][3] = time.Hour
+		i := s.write(1, 0)
+		s.until("the write is committed, or the responder is there again", f, func() bool {
+			return s.committed(1, i) || s.now-began > 4*f/5
+		})
+		waited = s.now-began > f/4
+		s.pass(began + 4*f/5 - s.now)
+		s.heal()
+		s.member(1).broadcast()
+		s.until("it is committed", 20*ms, func() bool { return s.committed(1, i) })
+		return waited
+	}
+	falters := func(cycles int, good time.Duration) (waited int) {
+		for range cycles {
+			if falter(good) {
+				waited++
+			}
+		}
+		return waited
+	}
+	require.Equal(t, forgiven+1, falters(forgiven+1, 2*f))
+	require.Equal(t, uint64(1), l.counts.Removed)
+	// Every falter but the first few comes while the responder keeps up and is not named yet.
+	require.LessOrEqual(t, falters(200, 2*f), 2)
+	require.LessOrEqual(t, l.counts.Removed, uint64(3))
+	// The times without falters are longer than the longest backoff: a falter costs one wait.
+	for l.peer(3).follow.fit.backoff < maxBackoff*f {
+		removed := l.counts.Removed
+		require.True(t, falter(2*l.peer(3).follow.fit.backoff))
+		require.Equal(t, removed+1, l.counts.Removed)
+	}
+	s.until("it is back", maxBackoff*f+f, func() bool { return s.serves(3, Span{}) })
+	s.pass((redeemFails + 1) * f)
+	removed := l.counts.Removed
+	require.Equal(t, forgiven+1, falters(forgiven+1, f))
+	require.Equal(t, removed+1, l.counts.Removed, "two falters are forgiven again")
+	s.until("it is back", 2*f, func() bool { return s.serves(3, Span{}) })
+}
+
+// Two falters within a while are forgiven, and so is each that comes alone.
+func TestRareFaltersRemoveNobody(t *testing.T) {
+	s := newStage(t, 3, 3, []NodeID{3}, nil)
+	l, f := s.member(1).lease, s.set.cfg.Fail
+	for n := range 9 {
+		s.bulk[1][3] = time.Hour
+		s.write(1, 0)
+		s.pass(4 * f / 5)
+		s.heal()
+		s.member(1).broadcast()
+		s.pass(2 * f)
+		if n%2 == 1 {
+			s.pass(faltersFails * f)
+		}
+	}
+	require.Zero(t, l.counts.Removed)
+	require.True(t, s.serves(3, Span{}))
+}
+
+// The leader's link falters, so that no majority acknowledges: the responder is not to blame.
+func TestWaitsForTheMajorityAreNoFaltersOfAResponder(t *testing.T) {
+	s := newStage(t, 3, 3, []NodeID{3}, nil)
+	l, f := s.member(1).lease, s.set.cfg.Fail
+	for range 9 {
+		s.bulk[1][2], s.bulk[1][3] = time.Hour, time.Hour
+		i := s.write(1, 0)
+		s.pass(4 * f / 5)
+		require.False(t, s.committed(1, i))
+		s.heal()
+		s.member(1).broadcast()
+		s.pass(f)
+	}
+	require.Zero(t, l.counts.Removed)
+}
+
 // No promise outlives the time after which its grantor might vote anyway, so
 // leases make no election later.
 func TestPromisesEndWithPatience(t *testing.T) {

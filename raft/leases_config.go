@@ -49,7 +49,8 @@ type Leases struct {
 	// Fail is the time for which a responder may keep a write waiting before the
 	// leader removes it; 0 means 500 ms, or 4 heartbeats if that is more. At
 	// least 2 heartbeats, and 4 ticks. A write waits for a responder that died for Fail, two
-	// ticks and Lease at most.
+	// ticks and Lease at most. A responder that keeps writes waiting for half of Fail again and
+	// again is removed, too.
 	Fail time.Duration
 	// Hold is how long a read waits here to be answered, because this node has no
 	// lease at the moment, or what it has to wait for is not committed, before it goes
