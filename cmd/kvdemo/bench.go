@@ -272,7 +272,7 @@ func (f *benchFlags) call(ctx context.Context, cl benchClient, c *lab.Call) erro
 	}
 	i := cl.rng.IntN(len(f.mix))
 	c.Kind = i + 1
-	resp, err := cl.Get(ctx, key, f.mix[i].policy)
+	resp, err := cl.Get(ctx, &kvpb.GetRequest{Key: key, Policy: f.mix[i].policy})
 	switch {
 	case errors.Is(err, kv.ErrNotFound):
 		return nil // an answer, before the key's first write

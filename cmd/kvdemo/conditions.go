@@ -23,7 +23,10 @@ type putConditions struct {
 	present bool
 	value   string
 	compare bool // with value
-	ttl     time.Duration
+	// at and after are revisions of the group of the key; the flags are given or not.
+	at, after           uint64
+	atGiven, afterGiven bool
+	ttl                 time.Duration
 }
 
 func (p *putConditions) add(cmd *cobra.Command) {
@@ -31,6 +34,8 @@ func (p *putConditions) add(cmd *cobra.Command) {
 	flags.BoolVar(&p.absent, "if-absent", false, "put only if the key has no value")
 	flags.BoolVar(&p.present, "if-present", false, "put only if the key has a value")
 	flags.StringVar(&p.value, "if-value", "", "put only if the key has this value: compare and set")
+	flags.Uint64Var(&p.at, "if-revision", 0, "put only if the key was changed last at this revision, such as put or get --revision prints (0: it has no value)")
+	flags.Uint64Var(&p.after, "if-changed-after", 0, "put only if the key has a value and was changed behind this revision")
 	flags.DurationVar(&p.ttl, "ttl", 0, "remove the key after this time, 1ms or more (0: never)")
 }
 
@@ -39,16 +44,17 @@ var errCondition = errors.New("the condition does not hold; nothing was changed"
 
 // check returns what is wrong with the flags, and whether there are any.
 func (p *putConditions) check(cmd *cobra.Command, size int64) (any bool, err error) {
-	p.compare = cmd.Flags().Changed("if-value")
+	flags := cmd.Flags()
+	p.compare, p.atGiven, p.afterGiven = flags.Changed("if-value"), flags.Changed("if-revision"), flags.Changed("if-changed-after")
 	conditions := 0
-	for _, given := range []bool{p.absent, p.present, p.compare} {
+	for _, given := range []bool{p.absent, p.present, p.compare, p.atGiven, p.afterGiven} {
 		if given {
 			conditions++
 		}
 	}
 	switch {
 	case conditions > 1:
-		return true, fmt.Errorf("put: --if-absent, --if-present, --if-value: %d of them, want one at most; %w", conditions, errUsage)
+		return true, fmt.Errorf("put: --if-absent, --if-present, --if-value, --if-revision, --if-changed-after: %d of them, want one at most; %w", conditions, errUsage)
 	case p.ttl < 0 || p.ttl > 0 && p.ttl < time.Millisecond:
 		return true, fmt.Errorf("--ttl: %v, want 1ms or more, or 0 for no end; %w", p.ttl, errUsage)
 	case conditions == 0 && p.ttl == 0:
@@ -73,6 +79,10 @@ func (p *putConditions) put(ctx context.Context, c *client.Client, key string, i
 		req.Compares = []*kvpb.Compare{{Key: key, Want: &kvpb.Compare_Exists{Exists: true}}}
 	case p.compare:
 		req.Compares = []*kvpb.Compare{{Key: key, Want: &kvpb.Compare_Value{Value: []byte(p.value)}}}
+	case p.atGiven:
+		req.Compares = []*kvpb.Compare{{Key: key, Want: &kvpb.Compare_Revision{Revision: p.at}}}
+	case p.afterGiven:
+		req.Compares = []*kvpb.Compare{{Key: key, Want: &kvpb.Compare_ChangedAfter{ChangedAfter: p.after}}}
 	}
 	resp, err := c.Txn(ctx, req)
 	if err == nil && !resp.GetSucceeded() {

@@ -13,6 +13,44 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// A put that compares revisions takes what put, get and watch answer.
+func TestPutComparesRevisions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	a := newAlone(t)
+	a.while(func() {
+		show := func(args ...string) (out struct {
+			place
+			Changed uint64
+		}) {
+			r := a.do(append(args, "--json")...)
+			require.Zero(t, r.code, r.err)
+			require.NoError(t, json.Unmarshal([]byte(r.out), &out), r.out)
+			return out
+		}
+		put := func(code int, args ...string) {
+			r := a.do(append([]string{"put", "rev"}, args...)...)
+			require.Equal(t, code, r.code, "%v: %s", args, r.err)
+		}
+		put(exitFailure, "none", "--if-changed-after", "0")
+		put(0, "first", "--if-revision", "0")
+		before := show("get", "rev", "--revision")
+		require.Equal(t, before.Revision, before.Changed)
+		show("put", "other", "x")
+		at := show("put", "rev", "second", "--if-revision", fmt.Sprint(before.Changed))
+		require.Greater(t, at.Revision, before.Changed)
+		put(exitFailure, "third", "--if-revision", fmt.Sprint(before.Changed))
+		put(exitFailure, "third", "--if-changed-after", fmt.Sprint(at.Revision))
+		require.Equal(t, at.Revision, show("get", "rev", "--revision").Changed)
+		require.Contains(t, a.do("get", "rev", "--revision").err, fmt.Sprintf("changed at revision %d of group 1", at.Revision))
+		put(0, "third", "--if-changed-after", fmt.Sprint(before.Changed))
+		seen := show("watch", "rev", "--after", fmt.Sprint(at.Revision), "--count", "1")
+		require.Equal(t, seen.Revision, show("get", "rev", "--revision").Changed)
+		put(exitUsage, "x", "--if-revision", "0", "--if-absent")
+	})
+}
+
 // put with conditions and a time to live, and watch, which sees all of it afterwards.
 func TestConditionsAndWatch(t *testing.T) {
 	if testing.Short() {

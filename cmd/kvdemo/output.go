@@ -33,6 +33,8 @@ type (
 		Value []byte `json:"value"` // base64
 		place
 
+		Changed uint64 `json:"changed,omitempty"` // the revision at which the key was changed last, if asked for
+
 		Served *servedResult `json:"served,omitempty"`
 	}
 	delResult struct {

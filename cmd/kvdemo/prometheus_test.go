@@ -379,7 +379,7 @@ func TestPrometheusSeesTheLatenciesOfClients(t *testing.T) {
 	var readsTook []time.Duration
 	for range gets {
 		begin := time.Now()
-		_, err := w.client.Get(t.Context(), "key1", &kvpb.ReadPolicy{Kind: kvpb.ReadPolicy_QUORUM})
+		_, err := w.client.Get(t.Context(), &kvpb.GetRequest{Key: "key1", Policy: &kvpb.ReadPolicy{Kind: kvpb.ReadPolicy_QUORUM}})
 		require.NoError(t, err)
 		readsTook = append(readsTook, time.Since(begin))
 	}

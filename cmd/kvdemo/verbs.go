@@ -123,7 +123,7 @@ func spool(in io.Reader) (io.ReadCloser, int64, error) {
 func newGet() *cobra.Command {
 	var f clientFlags
 	var file string
-	var verbose bool
+	var verbose, revision bool
 	var policy policyFlag
 	cmd := &cobra.Command{
 		Use:   "get KEY",
@@ -131,17 +131,23 @@ func newGet() *cobra.Command {
 		Long:  "get prints the value of a key, or writes it to a file.\n\n" + policyHelp,
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			req := &kvpb.GetRequest{Key: args[0], Policy: policy.policy, Revision: revision}
 			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
 				if f.json && file == "" {
-					resp, err := c.Get(ctx, args[0], policy.policy)
+					resp, err := c.Get(ctx, req)
 					if err != nil {
 						return err
 					}
-					return f.print(cmd, getResult{Key: args[0], Value: resp.GetValue(), place: placeOf(resp.GetPosition()), Served: newServedResult(resp.GetServed())})
+					return f.print(cmd, getResult{
+						Key: args[0], Value: resp.GetValue(), place: placeOf(resp.GetPosition()), Changed: resp.GetRevision(), Served: newServedResult(resp.GetServed()),
+					})
 				}
-				head, err := getTo(ctx, c, args[0], policy.policy, file, cmd.OutOrStdout())
+				head, err := getTo(ctx, c, req, file, cmd.OutOrStdout())
 				if err == nil && verbose {
 					fmt.Fprintln(cmd.ErrOrStderr(), newServedResult(head.GetServed()))
+				}
+				if err == nil && revision {
+					fmt.Fprintf(cmd.ErrOrStderr(), "changed%v\n", place{head.GetPosition().GetGroup(), head.GetRevision()})
 				}
 				return err
 			})
@@ -150,25 +156,26 @@ func newGet() *cobra.Command {
 	f.add(cmd)
 	cmd.Flags().StringVarP(&file, "file", "f", "", "write the value to this file")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "say on standard error what served the read")
+	cmd.Flags().BoolVar(&revision, "revision", false, "say at which revision the key was changed last, for put --if-revision: on standard error, or as \"changed\" with --json")
 	policy.add(cmd)
 	return cmd
 }
 
 // getTo writes a value to out, or to a file, and returns what came before the value.
-func getTo(ctx context.Context, c *client.Client, key string, policy *kvpb.ReadPolicy, file string, out io.Writer) (*kvpb.ReadChunk, error) {
+func getTo(ctx context.Context, c *client.Client, req *kvpb.GetRequest, file string, out io.Writer) (*kvpb.ReadChunk, error) {
 	if file == "" {
-		return c.GetTo(ctx, key, policy, out)
+		return c.GetTo(ctx, req, out)
 	}
-	return getFile(ctx, c, key, policy, file)
+	return getFile(ctx, c, req, file)
 }
 
 // getFile writes a value to a file, which is there only when it is complete.
-func getFile(ctx context.Context, c *client.Client, key string, policy *kvpb.ReadPolicy, file string) (*kvpb.ReadChunk, error) {
+func getFile(ctx context.Context, c *client.Client, req *kvpb.GetRequest, file string) (*kvpb.ReadChunk, error) {
 	f, err := os.CreateTemp(filepath.Dir(file), ".kvdemo-get-")
 	if err != nil {
 		return nil, fmt.Errorf("--file: %w", err)
 	}
-	head, err := c.GetTo(ctx, key, policy, f)
+	head, err := c.GetTo(ctx, req, f)
 	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
 		err = os.Rename(f.Name(), file)
 	}

@@ -815,8 +815,10 @@ type GetRequest struct {
 	Key   string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// Read what this node has applied so far, which may be old, without asking
 	// the others: the policy STALE, without bounds.
-	Local         bool        `protobuf:"varint,2,opt,name=local,proto3" json:"local,omitempty"`
-	Policy        *ReadPolicy `protobuf:"bytes,3,opt,name=policy,proto3" json:"policy,omitempty"`
+	Local  bool        `protobuf:"varint,2,opt,name=local,proto3" json:"local,omitempty"`
+	Policy *ReadPolicy `protobuf:"bytes,3,opt,name=policy,proto3" json:"policy,omitempty"`
+	// Return the revision of the key, too.
+	Revision      bool `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -872,6 +874,13 @@ func (x *GetRequest) GetPolicy() *ReadPolicy {
 	return nil
 }
 
+func (x *GetRequest) GetRevision() bool {
+	if x != nil {
+		return x.Revision
+	}
+	return false
+}
+
 type GetResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Value []byte                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
@@ -880,7 +889,11 @@ type GetResponse struct {
 	Applied uint64  `protobuf:"varint,2,opt,name=applied,proto3" json:"applied,omitempty"`
 	Served  *Served `protobuf:"bytes,3,opt,name=served,proto3" json:"served,omitempty"`
 	// Watch behind this position for all that the value does not reflect yet.
-	Position      *Position `protobuf:"bytes,4,opt,name=position,proto3" json:"position,omitempty"`
+	Position *Position `protobuf:"bytes,4,opt,name=position,proto3" json:"position,omitempty"`
+	// The revision at which the key was changed last, or that before a change which the
+	// value reflects and which came during the read, if it was asked for: for
+	// Compare.revision.
+	Revision      uint64 `protobuf:"varint,5,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -943,6 +956,13 @@ func (x *GetResponse) GetPosition() *Position {
 	return nil
 }
 
+func (x *GetResponse) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 type ReadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Key   string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -950,6 +970,7 @@ type ReadRequest struct {
 	// Begin at this byte of the value.
 	Offset        uint64      `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
 	Policy        *ReadPolicy `protobuf:"bytes,4,opt,name=policy,proto3" json:"policy,omitempty"`
+	Revision      bool        `protobuf:"varint,5,opt,name=revision,proto3" json:"revision,omitempty"` // as in GetRequest
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1012,6 +1033,13 @@ func (x *ReadRequest) GetPolicy() *ReadPolicy {
 	return nil
 }
 
+func (x *ReadRequest) GetRevision() bool {
+	if x != nil {
+		return x.Revision
+	}
+	return false
+}
+
 type ReadChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the first chunk, which has no data. A reader that goes on at an offset at
@@ -1020,7 +1048,8 @@ type ReadChunk struct {
 	Sha256   []byte    `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"` // of the whole value; none up to 1 MiB
 	Applied  uint64    `protobuf:"varint,3,opt,name=applied,proto3" json:"applied,omitempty"`
 	Served   *Served   `protobuf:"bytes,5,opt,name=served,proto3" json:"served,omitempty"`
-	Position *Position `protobuf:"bytes,6,opt,name=position,proto3" json:"position,omitempty"` // as in GetResponse
+	Position *Position `protobuf:"bytes,6,opt,name=position,proto3" json:"position,omitempty"`  // as in GetResponse
+	Revision uint64    `protobuf:"varint,7,opt,name=revision,proto3" json:"revision,omitempty"` // as in GetResponse
 	// In all others.
 	Data          []byte `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1090,6 +1119,13 @@ func (x *ReadChunk) GetPosition() *Position {
 		return x.Position
 	}
 	return nil
+}
+
+func (x *ReadChunk) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
 }
 
 func (x *ReadChunk) GetData() []byte {
@@ -1178,6 +1214,8 @@ type Compare struct {
 	//	*Compare_Exists
 	//	*Compare_Value
 	//	*Compare_Sha256
+	//	*Compare_Revision
+	//	*Compare_ChangedAfter
 	Want          isCompare_Want `protobuf_oneof:"want"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1254,6 +1292,24 @@ func (x *Compare) GetSha256() []byte {
 	return nil
 }
 
+func (x *Compare) GetRevision() uint64 {
+	if x != nil {
+		if x, ok := x.Want.(*Compare_Revision); ok {
+			return x.Revision
+		}
+	}
+	return 0
+}
+
+func (x *Compare) GetChangedAfter() uint64 {
+	if x != nil {
+		if x, ok := x.Want.(*Compare_ChangedAfter); ok {
+			return x.ChangedAfter
+		}
+	}
+	return 0
+}
+
 type isCompare_Want interface {
 	isCompare_Want()
 }
@@ -1270,11 +1326,27 @@ type Compare_Sha256 struct {
 	Sha256 []byte `protobuf:"bytes,4,opt,name=sha256,proto3,oneof"` // there is a value with this SHA-256
 }
 
+type Compare_Revision struct {
+	// The key was changed last at this revision of its group, the number that put, a
+	// transaction, GetResponse.revision and a watch tell; 0: there is no value. A change
+	// of the deadline counts.
+	Revision uint64 `protobuf:"varint,5,opt,name=revision,proto3,oneof"`
+}
+
+type Compare_ChangedAfter struct {
+	// There is a value, and the key was changed behind this revision.
+	ChangedAfter uint64 `protobuf:"varint,6,opt,name=changed_after,json=changedAfter,proto3,oneof"`
+}
+
 func (*Compare_Exists) isCompare_Want() {}
 
 func (*Compare_Value) isCompare_Want() {}
 
 func (*Compare_Sha256) isCompare_Want() {}
+
+func (*Compare_Revision) isCompare_Want() {}
+
+func (*Compare_ChangedAfter) isCompare_Want() {}
 
 type Action struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
@@ -4826,40 +4898,46 @@ const file_kvpb_kv_proto_rawDesc = "" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\x04R\x04node\x12\x10\n" +
 	"\x03lag\x18\x03 \x01(\x04R\x03lag\x12\x15\n" +
-	"\x06age_us\x18\x04 \x01(\x03R\x05ageUs\"h\n" +
+	"\x06age_us\x18\x04 \x01(\x03R\x05ageUs\"\x84\x01\n" +
 	"\n" +
 	"GetRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05local\x18\x02 \x01(\bR\x05local\x122\n" +
-	"\x06policy\x18\x03 \x01(\v2\x1a.weft.kvdemo.v1.ReadPolicyR\x06policy\"\xa3\x01\n" +
+	"\x06policy\x18\x03 \x01(\v2\x1a.weft.kvdemo.v1.ReadPolicyR\x06policy\x12\x1a\n" +
+	"\brevision\x18\x04 \x01(\bR\brevision\"\xbf\x01\n" +
 	"\vGetResponse\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\fR\x05value\x12\x18\n" +
 	"\aapplied\x18\x02 \x01(\x04R\aapplied\x12.\n" +
 	"\x06served\x18\x03 \x01(\v2\x16.weft.kvdemo.v1.ServedR\x06served\x124\n" +
-	"\bposition\x18\x04 \x01(\v2\x18.weft.kvdemo.v1.PositionR\bposition\"\x81\x01\n" +
+	"\bposition\x18\x04 \x01(\v2\x18.weft.kvdemo.v1.PositionR\bposition\x12\x1a\n" +
+	"\brevision\x18\x05 \x01(\x04R\brevision\"\x9d\x01\n" +
 	"\vReadRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05local\x18\x02 \x01(\bR\x05local\x12\x16\n" +
 	"\x06offset\x18\x03 \x01(\x04R\x06offset\x122\n" +
-	"\x06policy\x18\x04 \x01(\v2\x1a.weft.kvdemo.v1.ReadPolicyR\x06policy\"\xcb\x01\n" +
+	"\x06policy\x18\x04 \x01(\v2\x1a.weft.kvdemo.v1.ReadPolicyR\x06policy\x12\x1a\n" +
+	"\brevision\x18\x05 \x01(\bR\brevision\"\xe7\x01\n" +
 	"\tReadChunk\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x04R\x04size\x12\x16\n" +
 	"\x06sha256\x18\x02 \x01(\fR\x06sha256\x12\x18\n" +
 	"\aapplied\x18\x03 \x01(\x04R\aapplied\x12.\n" +
 	"\x06served\x18\x05 \x01(\v2\x16.weft.kvdemo.v1.ServedR\x06served\x124\n" +
-	"\bposition\x18\x06 \x01(\v2\x18.weft.kvdemo.v1.PositionR\bposition\x12\x12\n" +
+	"\bposition\x18\x06 \x01(\v2\x18.weft.kvdemo.v1.PositionR\bposition\x12\x1a\n" +
+	"\brevision\x18\a \x01(\x04R\brevision\x12\x12\n" +
 	"\x04data\x18\x04 \x01(\fR\x04data\"\xd6\x01\n" +
 	"\n" +
 	"TxnRequest\x123\n" +
 	"\bcompares\x18\x01 \x03(\v2\x17.weft.kvdemo.v1.CompareR\bcompares\x12*\n" +
 	"\x04then\x18\x02 \x03(\v2\x16.weft.kvdemo.v1.ActionR\x04then\x124\n" +
 	"\totherwise\x18\x03 \x03(\v2\x16.weft.kvdemo.v1.ActionR\totherwise\x121\n" +
-	"\asession\x18\x04 \x01(\v2\x17.weft.kvdemo.v1.SessionR\asession\"o\n" +
+	"\asession\x18\x04 \x01(\v2\x17.weft.kvdemo.v1.SessionR\asession\"\xb4\x01\n" +
 	"\aCompare\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x18\n" +
 	"\x06exists\x18\x02 \x01(\bH\x00R\x06exists\x12\x16\n" +
 	"\x05value\x18\x03 \x01(\fH\x00R\x05value\x12\x18\n" +
-	"\x06sha256\x18\x04 \x01(\fH\x00R\x06sha256B\x06\n" +
+	"\x06sha256\x18\x04 \x01(\fH\x00R\x06sha256\x12\x1c\n" +
+	"\brevision\x18\x05 \x01(\x04H\x00R\brevision\x12%\n" +
+	"\rchanged_after\x18\x06 \x01(\x04H\x00R\fchangedAfterB\x06\n" +
 	"\x04want\"\xc8\x03\n" +
 	"\x06Action\x12/\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1b.weft.kvdemo.v1.Action.KindR\x04kind\x12\x10\n" +
@@ -5408,6 +5486,8 @@ func file_kvpb_kv_proto_init() {
 		(*Compare_Exists)(nil),
 		(*Compare_Value)(nil),
 		(*Compare_Sha256)(nil),
+		(*Compare_Revision)(nil),
+		(*Compare_ChangedAfter)(nil),
 	}
 	file_kvpb_kv_proto_msgTypes[15].OneofWrappers = []any{
 		(*WatchRequest_Key)(nil),

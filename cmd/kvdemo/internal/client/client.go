@@ -194,25 +194,24 @@ func (c *Client) Delete(ctx context.Context, key string) (at Written, existed bo
 	return Written{resp.GetIndex(), resp.GetPosition()}, resp.GetExisted(), err
 }
 
-// Get returns the value of a key, as the policy says; nil is linearizable. No value is
-// kv.ErrNotFound.
-func (c *Client) Get(ctx context.Context, key string, policy *kvpb.ReadPolicy) (*kvpb.GetResponse, error) {
-	if err := kv.CheckKey(key); err != nil {
+// Get returns the value of a key, of any size. No value is kv.ErrNotFound.
+func (c *Client) Get(ctx context.Context, req *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+	if err := kv.CheckKey(req.GetKey()); err != nil {
 		return nil, err
 	}
 	ctx, cancel := c.deadline(ctx)
 	defer cancel()
 	var resp *kvpb.GetResponse
 	err := c.do(ctx, false, func(ctx context.Context, kv kvpb.KVClient) (err error) {
-		resp, err = kv.Get(ctx, &kvpb.GetRequest{Key: key, Policy: policy})
+		resp, err = kv.Get(ctx, req)
 		return err
 	})
 	if !errors.Is(err, kv.ErrLarge) {
 		return resp, err
 	}
 	var value bytes.Buffer
-	head, err := c.GetTo(ctx, key, policy, &value)
-	return &kvpb.GetResponse{Value: value.Bytes(), Applied: head.GetApplied(), Served: head.GetServed(), Position: head.GetPosition()}, err
+	head, err := c.GetTo(ctx, req, &value)
+	return &kvpb.GetResponse{Value: value.Bytes(), Applied: head.GetApplied(), Served: head.GetServed(), Position: head.GetPosition(), Revision: head.GetRevision()}, err
 }
 
 // List returns one page of keys.

@@ -134,7 +134,7 @@ func TestVerdicts(t *testing.T) {
 				require.Equal(t, first.sent(1), second.sent(1), "the same write")
 			}
 			cl.next.Store(0)
-			_, err = cl.Get(t.Context(), "k", nil)
+			_, err = cl.Get(t.Context(), &kvpb.GetRequest{Key: "k"})
 			require.ErrorIs(t, err, c.read)
 			require.EqualValues(t, 2, first.calls.Load())
 		})
@@ -212,7 +212,7 @@ func TestDeadline(t *testing.T) {
 			_, err := cl.Put(t.Context(), "k", nil)
 			require.ErrorIs(t, err, c.want)
 			require.Less(t, time.Since(begin), 5*time.Second)
-			_, err = cl.Get(t.Context(), "k", nil)
+			_, err = cl.Get(t.Context(), &kvpb.GetRequest{Key: "k"})
 			require.ErrorIs(t, err, errUnavailable, "a read has no unknown outcome")
 			if c.node.answer != nil {
 				require.ErrorContains(t, err, "the node's words")

@@ -98,15 +98,17 @@ func (c *Client) putParts(ctx context.Context, key string, upload []byte, r io.R
 // GetTo writes the value of a key to w, in order and as it arrives, and returns
 // what came first: of the value, all but the value. If a node fails on the way another goes on
 // where it stopped. After an error w may have a part of the value.
-func (c *Client) GetTo(ctx context.Context, key string, policy *kvpb.ReadPolicy, w io.Writer) (head *kvpb.ReadChunk, err error) {
-	if err := kv.CheckKey(key); err != nil {
+func (c *Client) GetTo(ctx context.Context, req *kvpb.GetRequest, w io.Writer) (head *kvpb.ReadChunk, err error) {
+	if err := kv.CheckKey(req.GetKey()); err != nil {
 		return nil, err
 	}
 	ctx, cancel := c.deadline(ctx)
 	defer cancel()
 	in := incoming{w: w, hash: sha256.New()}
 	err = c.do(context.WithValue(ctx, wholeTime{}, true), false, func(ctx context.Context, kv kvpb.KVClient) error {
-		return in.read(ctx, kv, &kvpb.ReadRequest{Key: key, Policy: policy, Offset: in.written})
+		return in.read(ctx, kv, &kvpb.ReadRequest{
+			Key: req.GetKey(), Local: req.GetLocal(), Policy: req.GetPolicy(), Revision: req.GetRevision(), Offset: in.written,
+		})
 	})
 	return in.head, errors.Join(err, in.failed)
 }

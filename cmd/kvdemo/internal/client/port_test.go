@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
 
 // listen accepts connections and has serve called with each, and its number.
@@ -51,7 +53,7 @@ func TestOtherServersAreNotAskedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newClient(t, Config{Endpoints: []string{address}, Timeout: time.Hour})
-			_, err := c.Get(t.Context(), "k", nil)
+			_, err := c.Get(t.Context(), &kvpb.GetRequest{Key: "k"})
 			require.ErrorIs(t, err, errUnavailable)
 			require.ErrorContains(t, err, address+": this is not kvdemo's client port")
 			require.NotErrorIs(t, err, ErrUnknown)
@@ -77,12 +79,12 @@ func TestPortThatHangsUpIsAskedAgain(t *testing.T) {
 		_, _ = io.Copy(conn, to)
 	})
 	c := newClient(t, Config{Endpoints: []string{proxy}, Timeout: time.Minute})
-	_, err := c.Get(t.Context(), "k", nil)
+	_, err := c.Get(t.Context(), &kvpb.GetRequest{Key: "k"})
 	require.NoError(t, err)
 
 	deaf := listen(t, func(int, net.Conn) {})
 	c = newClient(t, Config{Endpoints: []string{deaf}, Timeout: 300 * time.Millisecond})
-	_, err = c.Get(t.Context(), "k", nil)
+	_, err = c.Get(t.Context(), &kvpb.GetRequest{Key: "k"})
 	require.ErrorIs(t, err, errUnavailable)
 	require.ErrorContains(t, err, deaf+": this is not kvdemo's client port: it hangs up on gRPC")
 }

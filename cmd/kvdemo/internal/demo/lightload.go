@@ -11,6 +11,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/internal/lab"
 )
 
@@ -80,6 +81,6 @@ func (d *run) touch(ctx context.Context, c *client.Client, f file) {
 	}
 	_, _ = c.Put(ctx, f.key, data)
 	if other := d.set.files[rand.IntN(len(d.set.files))]; other.size <= kv.MaxInlineBytes {
-		_, _ = c.Get(ctx, other.key, nil)
+		_, _ = c.Get(ctx, &kvpb.GetRequest{Key: other.key})
 	}
 }

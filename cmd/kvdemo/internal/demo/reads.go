@@ -84,7 +84,7 @@ func (d *run) readAt(ctx context.Context, n *node) (NodeReads, error) {
 			break
 		}
 		begin := time.Now()
-		resp, err := c.Get(ctx, f.key, nil)
+		resp, err := c.Get(ctx, &kvpb.GetRequest{Key: f.key})
 		if err != nil {
 			return r, fmt.Errorf("read %s at node %d: %w", f.key, n.id, err)
 		}

@@ -105,6 +105,9 @@ type writer struct {
 	touched map[string][]byte
 	// deadlines has the deadlines that this batch changed, 0 for none.
 	deadlines map[string]int64
+	// revisions has the revisions of keys that this batch changed, 0 for those that it
+	// removed. It has all if touched is not nil.
+	revisions map[string]uint64
 	// scores has the scores that this batch changed, by the names in secMember.
 	scores  map[string]newScore
 	action  int // of the transaction under way, counted from 0
@@ -356,8 +359,8 @@ func (w *writer) swap(p *parsed) (any, error) {
 	if n := t.systemBytes - len(found) + len(name) + len(p.value); n > MaxSystemBytes {
 		return Result{Err: fmt.Errorf("%w system key %q: %d bytes of system keys and values, want at most %d", ErrInvalid, name, n, MaxSystemBytes)}, nil
 	}
-	value := append([]byte(nil), p.value...)
+	value, level := append([]byte(nil), p.value...), t.level()
 	t.setSystem(name, value)
 	w.system = true
-	return Result{Swapped: true, Value: value}, w.set(secSystem, p.key, value)
+	return Result{Swapped: true, Value: value}, errors.Join(w.set(secSystem, p.key, value), w.raised(level))
 }

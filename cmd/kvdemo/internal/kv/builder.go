@@ -22,6 +22,8 @@ type places struct {
 	sets map[setNumber]*head
 	// typed is how many records are of a level above 1.
 	typed int64
+	// revisions is how many revisions of keys came by.
+	revisions int64
 	// indexed is the name in secScore of the member that came last.
 	indexed []byte
 }
@@ -64,6 +66,10 @@ func (p *places) check(sec section, name, value []byte) error {
 		return err
 	case secMember:
 		return p.member(name, value)
+	case secRevision:
+		p.revisions++
+		_, err := decodeRevision(name, value)
+		return err
 	case secSession, secSystem: // looked at by who loads them
 		return nil
 	}
@@ -185,6 +191,8 @@ func (b *builder) add(sec section, name, value []byte) error {
 	case secDeadline:
 		b.tables.deadlines++
 		return checkKey(name)
+	case secRevision:
+		return b.addRevision(name, value)
 	case secSession:
 		if len(name) != 8 || len(b.sessions) > sessionLimits.Sessions {
 			return fmt.Errorf("%w: a session has the key %x, and is one of %d", ErrInvalid, name, len(b.sessions)+1)
@@ -206,6 +214,20 @@ func (b *builder) addLarge(name, value []byte) error {
 	return nil
 }
 
+func (b *builder) addRevision(name, value []byte) error {
+	r, err := decodeRevision(name, value)
+	switch {
+	case err != nil:
+		return err
+	case r > b.tables.position:
+		return fmt.Errorf("%w: the revision of key %q is %d, the state's %d", ErrInvalid, name, r, b.tables.position)
+	case len(name) == 0:
+		b.tables.raised = r
+		return nil
+	}
+	return checkKey(name)
+}
+
 // finish returns the tables.
 func (b *builder) finish() (*tables, error) {
 	if err := b.complete(); err != nil {
@@ -216,6 +238,9 @@ func (b *builder) finish() (*tables, error) {
 	}
 	if b.typed > 0 && b.tables.level() < 2 {
 		return nil, fmt.Errorf("%w: %d hashes and sorted sets in a state of level %d", ErrInvalid, b.typed, b.tables.level())
+	}
+	if has := b.tables.level() >= LevelOfRevisions; has != (b.tables.raised > 0) || !has && b.revisions > 0 {
+		return nil, fmt.Errorf("%w: %d revisions of keys, from %d on, in a state of level %d", ErrInvalid, b.revisions, b.tables.raised, b.tables.level())
 	}
 	b.tables.sorted = int64(len(b.sets))
 	var err error

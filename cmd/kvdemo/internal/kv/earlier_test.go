@@ -27,7 +27,7 @@ func earlier(t *testing.T, db *DB) *Store {
 	require.NoError(t, err)
 	upload := UploadID{1}
 	part := Command{Op: OpPart, Upload: UploadID{2}, Size: 3, Value: []byte("one")}.Encode()
-	apply(t, s, raiseTo(2))
+	apply(t, s, raiseTo(NewestLevel))
 	applyAt(t, s, 7, []byte("the host's"), append(uploadOf(upload, "in parts", pattern(100, 1)),
 		put("key", "value"), put("gone", "value"), del("gone"), put("of some size", string(make([]byte, 5000))), part,
 		Command{Op: OpOpenSession}.Encode(),

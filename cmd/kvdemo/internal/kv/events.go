@@ -251,5 +251,5 @@ func (w *writer) event(kind EventKind, key, stored []byte) error {
 		}
 	}
 	w.changes.list = append(w.changes.list, c)
-	return nil
+	return w.stamp(kind, key)
 }

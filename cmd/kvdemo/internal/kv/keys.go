@@ -11,10 +11,10 @@ import (
 
 // formatVersion is the newest version of what this package writes in a directory, and
 // oldestFormat the oldest that it reads. A directory is of the oldest until a group of
-// it gets to level 1, and of the one in between until level 2: so long, the version
-// before can go on with it.
+// it gets to level 1, and of those in between until it gets to the levels above: so long,
+// the version before can go on with it.
 const (
-	formatVersion = 4
+	formatVersion = 5
 	oldestFormat  = 2
 )
 
@@ -52,6 +52,8 @@ const (
 	secMember section = 9 // number of a sorted set (12), member: score, checksum
 	// secScore is an index of secMember by score. Not in snapshots.
 	secScore section = 10 // number of a sorted set (12), score (8), member: checksum
+	// From level 3 on:
+	secRevision section = 11 // key: revision of the last event (8); see revision.go
 )
 
 // Offsets in a key.

@@ -215,7 +215,7 @@ func TestOpenRefuses(t *testing.T) {
 	set(func(p *pebble.DB) error { return p.Set(keyIdentity, []byte{formatVersion + 1}, pebble.Sync) })
 	_, err = open(testIdentity)
 	require.ErrorIs(t, err, ErrVersion)
-	require.ErrorContains(t, err, "it is 5, this kvdemo reads 2 to 4")
+	require.ErrorContains(t, err, "it is 6, this kvdemo reads 2 to 5")
 
 	set(func(p *pebble.DB) error { return p.Delete(keyIdentity, pebble.Sync) })
 	db, err = open(testIdentity)
@@ -231,7 +231,7 @@ func TestOpenRefuses(t *testing.T) {
 	require.NoError(t, fs.MkdirAll("old/gen-1", 0o755))
 	_, err = Open("old", Options{Identity: testIdentity, FS: fs})
 	require.ErrorIs(t, err, ErrVersion)
-	require.ErrorContains(t, err, "old is of format 1, this kvdemo reads 4; read the values out with the kvdemo that wrote them")
+	require.ErrorContains(t, err, "old is of format 1, this kvdemo reads 5; read the values out with the kvdemo that wrote them")
 	names, err := fs.List("old")
 	require.NoError(t, err)
 	require.NotContains(t, names, "db", "nothing was changed")

@@ -11,22 +11,22 @@ import (
 )
 
 // A group's level says which commands its replicas know. Level 0 is what all versions
-// know: up to OpSystem. Level 1 adds transactions and deadlines, and level 2 hashes,
-// sorted sets, and conditions of deadlines. A replica refuses a command above the group's
-// level, which is what a replica of an older version does as well, so that both stay the
-// same.
+// know: up to OpSystem. Level 1 adds transactions and deadlines, level 2 hashes, sorted
+// sets, and conditions of deadlines, and level 3 revisions of keys. A replica refuses a
+// command above the group's level, which is what a replica of an older version does as
+// well, so that both stay the same.
 //
 // The level is a system key. Whoever sets it has made sure that each member knows the
 // level (package node). Should a replica of an older version apply the key all the
 // same, the directory remembers: only a kvdemo that knows the level writes format 3 for
-// level 1, and format 4 for level 2, into it, just before the batch that sets the key. A kvdemo of
-// an older version refuses that format, and this one refuses a level in a directory of a
-// lower one.
+// level 1, 4 for level 2, and 5 for level 3, into it, just before the batch that sets the
+// key. A kvdemo of an older version refuses that format, and this one refuses a level in a
+// directory of a lower one.
 const (
 	// LevelKey is the system key: its value is the level as a decimal number.
 	LevelKey = "level"
 	// NewestLevel is the last level that this version knows.
-	NewestLevel = 2
+	NewestLevel = 3
 )
 
 // FreezeKey is a system key. While it has a value, a group of level 1 refuses all
@@ -58,8 +58,8 @@ func levelOf(value []byte) int {
 	switch {
 	case len(value) == 0:
 		return 0
-	case string(value) == "2":
-		return 2
+	case len(value) == 1 && value[0] >= '2' && value[0] <= '0'+NewestLevel:
+		return int(value[0] - '0')
 	}
 	return 1
 }

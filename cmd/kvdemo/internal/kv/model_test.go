@@ -374,7 +374,7 @@ func TestModel(t *testing.T) {
 // group's tables know: no part without an owner, no index without a value.
 func requireNoOrphans(t require.TestingT, s *Store) {
 	b := newBuilder(s.meta.position)
-	for _, sec := range []section{secData, secSession, secSystem, secUpload, secPart, secDeadline, secMember} {
+	for _, sec := range []section{secData, secSession, secSystem, secUpload, secPart, secDeadline, secMember, secRevision} {
 		require.NoError(t, scan(present{inner(t, s.db)}, s.space(), sec, func(name, value []byte) error {
 			return b.add(sec, slices.Clone(name), slices.Clone(value))
 		}))
@@ -402,6 +402,7 @@ func requireNoOrphans(t require.TestingT, s *Store) {
 	maps.Copy(stored, loaded.large)
 	require.Equal(t, tables.large, stored)
 	require.Equal(t, tables.sorted, loaded.sorted)
+	require.Equal(t, []uint64{tables.raised, tables.raised}, []uint64{loaded.raised, s.tables.raised})
 	require.Equal(t, tables.uploads.byID, s.tables.uploads.byID)
 	require.Equal(t, tables.system, s.tables.system)
 	require.Equal(t, maps.Collect(tables.sessions.All()), maps.Collect(s.tables.sessions.All()))

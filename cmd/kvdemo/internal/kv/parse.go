@@ -72,8 +72,8 @@ func (p *parsed) level() int {
 	switch {
 	case p.op <= lastOfBase:
 		return 0
-	case p.op == OpTxn && p.txn.newer:
-		return 2
+	case p.op == OpTxn:
+		return p.txn.level
 	}
 	return 1
 }

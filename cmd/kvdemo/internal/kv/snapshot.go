@@ -16,9 +16,9 @@ import (
 	"github.com/weftraft/weft/rawnode"
 )
 
-// snapshotMagic begins a snapshot, before its format version (1 byte): 4 of a group of
-// level 2, 3 of one of level 1, which a kvdemo that does not know the level refuses,
-// else 2.
+// snapshotMagic begins a snapshot, before its format version (1 byte): 5 of a group of
+// level 3, 4 of one of level 2, 3 of one of level 1, which a kvdemo that does not know the
+// level refuses, else 2.
 //
 // Then come the applied index and the position (8 bytes each), and each record
 // of the group but those of secLarge, secDue and secScore, in the order of the database: the section
@@ -152,7 +152,7 @@ func (s *Snapshot) advance() (bool, error) {
 		more := s.it.Next()
 		for more {
 			sec := section(s.it.Key()[nameStart-1])
-			if sec != secLarge && sec != secDue {
+			if sec != secLarge && sec != secDue && sec != secScore {
 				break
 			}
 			more = s.it.SeekGE(s.view.space.key(sec+1, nil)) // behind the index
@@ -160,7 +160,7 @@ func (s *Snapshot) advance() (bool, error) {
 		return more, damage(s.it.Error())
 	}
 	var err error
-	s.it, err = s.view.now.iter(s.view.space.key(secData, nil), s.view.space.key(secScore, nil))
+	s.it, err = s.view.now.iter(s.view.space.key(secData, nil), s.view.space.key(secRevision+1, nil))
 	if err != nil {
 		return false, err
 	}

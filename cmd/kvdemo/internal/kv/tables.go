@@ -34,6 +34,8 @@ type tables struct {
 	// sorted is how many sorted sets there are. While there is one, a command that
 	// replaces a value looks whether it is a set.
 	sorted int64
+	// raised is the revision at which the group got to level 3, 0 before.
+	raised uint64
 }
 
 // largeRef says where the parts of a large value are.
@@ -92,6 +94,9 @@ func loadTables(r source, sp space, position uint64) (*tables, error) {
 		return nil
 	}))
 	if err != nil {
+		return nil, err
+	}
+	if t.raised, err = storedRevision(r, sp, nil); err != nil {
 		return nil, err
 	}
 	if t.sessions, err = loadSessions(maps.All(rows)); err != nil {

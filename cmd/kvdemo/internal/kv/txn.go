@@ -33,6 +33,11 @@ const (
 	CompareAbsent  CompareKind = 1 // the key has no value
 	ComparePresent CompareKind = 2 // the key has a value
 	CompareDigest  CompareKind = 3 // the key has a value with the SHA-256
+	// From level 3 on:
+	CompareRevision CompareKind = 4 // the key was changed last at the revision; 0: it has no value
+	CompareChanged  CompareKind = 5 // the key has a value, and was changed behind the revision
+
+	lastCompare = CompareChanged
 )
 
 // Compare is a condition of a transaction.
@@ -40,7 +45,12 @@ type Compare struct {
 	Kind   CompareKind
 	Key    string
 	SHA256 [sha256.Size]byte // of CompareDigest
+	// Revision of CompareRevision and CompareChanged is one of the group: see Event.
+	Revision uint64
 }
+
+// byRevision reports whether a comparison has a revision.
+func (k CompareKind) byRevision() bool { return k == CompareRevision || k == CompareChanged }
 
 // CompareValue returns the condition that a key has just this value.
 func CompareValue(key string, value []byte) Compare {
@@ -156,6 +166,11 @@ func (a ActionKind) hasValue() bool {
 
 // Level returns the level of a group from which on it takes the transaction.
 func (t *Txn) Level() int {
+	for _, c := range t.Compares {
+		if c.Kind.byRevision() {
+			return LevelOfRevisions
+		}
+	}
 	for _, list := range [][]Action{t.Then, t.Else} {
 		for i := range list {
 			if newer(list[i].Kind, list[i].Flags) {
@@ -214,6 +229,9 @@ func (t *Txn) appendTo(b []byte) []byte {
 		if c.Kind == CompareDigest {
 			b = append(b, c.SHA256[:]...)
 		}
+		if c.Kind.byRevision() {
+			b = binary.AppendUvarint(b, c.Revision)
+		}
 	}
 	for _, list := range [][]Action{t.Then, t.Else} {
 		b = binary.AppendUvarint(b, uint64(len(list)))
@@ -249,13 +267,15 @@ type parsedTxn struct {
 	compares []parsedCompare
 	lists    [2][]parsedAction
 	items    int
-	newer    bool // an action wants level 2
+	level    int // that the group must have
 }
 
 type parsedCompare struct {
 	kind   CompareKind
 	key    []byte
 	digest []byte
+	// revision is that of a kind that has one.
+	revision uint64
 }
 
 type parsedAction struct {
@@ -270,7 +290,7 @@ type parsedAction struct {
 
 // txn reads a transaction.
 func (in *input) txn() *parsedTxn {
-	t := &parsedTxn{}
+	t := &parsedTxn{level: 1}
 	want := in.take("checksum", sumBytes)
 	if in.what != "" || crc32.Checksum(in.b, castagnoli) != binary.LittleEndian.Uint32(want) {
 		in.cut("checksum")
@@ -282,7 +302,10 @@ func (in *input) txn() *parsedTxn {
 		if c.kind == CompareDigest {
 			c.digest = in.take("sha256", sha256.Size)
 		}
-		if c.kind < CompareAbsent || c.kind > CompareDigest {
+		if c.kind.byRevision() {
+			c.revision, t.level = in.uvarint("revision"), LevelOfRevisions
+		}
+		if c.kind < CompareAbsent || c.kind > lastCompare {
 			in.cut("kind of comparison")
 		}
 		if in.what != "" {
@@ -296,7 +319,9 @@ func (in *input) txn() *parsedTxn {
 			if in.what != "" {
 				return t
 			}
-			t.newer = t.newer || newer(a.kind, a.flags)
+			if newer(a.kind, a.flags) {
+				t.level = max(t.level, 2)
+			}
 			t.lists[i] = append(t.lists[i], a)
 		}
 	}

@@ -123,8 +123,25 @@ func drawAction(t *rapid.T) Action {
 	return a
 }
 
-// step draws a command, changes the model, and says what must come of it.
-func (m txnModel) step(t *rapid.T) ([]byte, Result) {
+// revisionByEvents returns the revision of a key's last event, 0 if that removed the key.
+func revisionByEvents(t require.TestingT, s *Store, key string) (revision uint64) {
+	events, _, _, err := s.Events(1, maxEvents)
+	require.NoError(t, err)
+	for _, e := range events {
+		switch {
+		case e.Key != key:
+		case e.Kind == EventDelete, e.Kind == EventExpire:
+			revision = 0
+		default:
+			revision = e.Revision
+		}
+	}
+	return revision
+}
+
+// step draws a command, changes the model, and says what must come of it. Revisions of keys
+// are those of the store's events.
+func (m txnModel) step(t *rapid.T, s *Store) ([]byte, Result) {
 	key := rapid.SampledFrom(txnKeys).Draw(t, "key")
 	switch rapid.IntRange(0, 5).Draw(t, "op") {
 	case 0:
@@ -149,9 +166,16 @@ func (m txnModel) step(t *rapid.T) ([]byte, Result) {
 	want := &TxnResult{Succeeded: true}
 	for range rapid.IntRange(0, 2).Draw(t, "compares") {
 		c := CompareValue(rapid.SampledFrom(txnKeys).Draw(t, "compared"), []byte("1"))
-		c.Kind = CompareKind(rapid.IntRange(1, 3).Draw(t, "kind"))
+		c.Kind = CompareKind(rapid.IntRange(1, int(lastCompare)).Draw(t, "kind"))
 		have, ok := m[c.Key]
-		want.Succeeded = want.Succeeded && map[CompareKind]bool{CompareAbsent: !ok, ComparePresent: ok, CompareDigest: ok && have.value == "1" && have.kind == kindInline}[c.Kind]
+		revision := revisionByEvents(t, s, c.Key)
+		if c.Kind.byRevision() {
+			c.Revision = revision + rapid.Uint64Range(0, 2).Draw(t, "more") - min(revision, 1)
+		}
+		want.Succeeded = want.Succeeded && map[CompareKind]bool{
+			CompareAbsent: !ok, ComparePresent: ok, CompareDigest: ok && have.value == "1" && have.kind == kindInline,
+			CompareRevision: c.Revision == revision, CompareChanged: ok && revision > c.Revision,
+		}[c.Kind]
 		x.Compares = append(x.Compares, c)
 	}
 	for range rapid.IntRange(0, 4).Draw(t, "actions") {
@@ -209,7 +233,7 @@ func (m txnModel) compare(t require.TestingT, s *Store) {
 // restarts after crashes and goes on from snapshots, are what a model says.
 func TestTransactionModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		one := openLevel(t, 2)
+		one := openLevel(t, 3)
 		fs := vfs.NewCrashableMem()
 		var db *DB
 		var two *Store
@@ -221,7 +245,7 @@ func TestTransactionModel(t *testing.T) {
 			require.NoError(t, err)
 		}
 		open()
-		log := [][]byte{raiseTo(2)}
+		log := [][]byte{raiseTo(3)}
 		// catchUp brings the second replica to the end of the log in one batch.
 		catchUp := func() {
 			if from := two.Applied(); from < uint64(len(log)) {
@@ -232,7 +256,7 @@ func TestTransactionModel(t *testing.T) {
 		model := txnModel{}
 		t.Repeat(map[string]func(*rapid.T){
 			"command": func(t *rapid.T) {
-				c, want := model.step(t)
+				c, want := model.step(t, one)
 				log = append(log, c)
 				got := apply(t, one, c)[0]
 				require.NoError(t, got.Err)
@@ -258,6 +282,11 @@ func TestTransactionModel(t *testing.T) {
 		})
 		catchUp()
 		model.compare(t, two)
+		for _, key := range txnKeys {
+			r, err := two.KeyRevision(key)
+			require.NoError(t, err)
+			require.Equal(t, revisionByEvents(t, one, key), r)
+		}
 		requireNoOrphans(t, one)
 		requireNoOrphans(t, two)
 		require.True(t, bytes.Equal(snapshotBytes(t, one), snapshotBytes(t, two)))

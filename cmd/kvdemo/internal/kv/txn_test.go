@@ -232,7 +232,7 @@ func TestFormatRisesWithTheLevel(t *testing.T) {
 	require.EqualValues(t, formatVersion, formatOf(NewestLevel))
 	bad := bytes.Clone(level1)
 	bad[len(snapshotMagic)] = formatVersion + 1
-	require.ErrorContains(t, restore(fresh, 2, "", bad), "format version 5, want 2 to 4")
+	require.ErrorContains(t, restore(fresh, 2, "", bad), "format version 6, want 2 to 5")
 }
 
 func TestBadTransactionsAreRefused(t *testing.T) {

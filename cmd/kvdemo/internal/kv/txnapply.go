@@ -38,6 +38,10 @@ func (w *writer) txn(p *parsedTxn) (any, error) {
 
 // holds says whether a comparison holds.
 func (w *writer) holds(c parsedCompare) (bool, error) {
+	if c.kind.byRevision() {
+		r, err := w.revision(c.key)
+		return r == c.revision && c.kind == CompareRevision || r > c.revision && c.kind == CompareChanged, err
+	}
 	if c.kind != CompareDigest {
 		exists, err := w.has(c.key)
 		return exists == (c.kind == ComparePresent), err

@@ -119,7 +119,7 @@ func TestClientAndNodeSayWhyTheyDoNotTalk(t *testing.T) {
 			// A node that is about to listen refuses connections, too, and is asked again.
 			for _, call := range []func() error{
 				func() error { _, err := cl.Put(t.Context(), "k", nil); return err },
-				func() error { _, err := cl.Get(t.Context(), "k", nil); return err },
+				func() error { _, err := cl.Get(t.Context(), &kvpb.GetRequest{Key: "k"}); return err },
 				func() error {
 					return client.AdminAt(t.Context(), cl, kvpb.AdminClient.Members, &kvpb.MembersRequest{})[0].Err
 				},
@@ -152,7 +152,7 @@ func TestClientAndNodeSayWhyTheyDoNotTalk(t *testing.T) {
 				_, err = client.Admin(t.Context(), cl, kvpb.AdminClient.Transfer, &kvpb.TransferRequest{To: 1})
 				require.NoError(t, err)
 			}
-			_, err = cl.Get(t.Context(), "nothing", nil)
+			_, err = cl.Get(t.Context(), &kvpb.GetRequest{Key: "nothing"})
 			require.ErrorIs(t, err, kv.ErrNotFound)
 		})
 	}

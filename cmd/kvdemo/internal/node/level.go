@@ -18,9 +18,9 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 )
 
-// A command of level 1 (transactions, deadlines) or 2 (hashes, sorted sets) is one that a
-// kvdemo of an earlier version does not know: it would apply the command as refused, and
-// have another state than the others. So the groups get to a level L (kv.LevelKey) in
+// A command of level 1 (transactions, deadlines), 2 (hashes, sorted sets) or 3 (revisions of
+// keys) is one that a kvdemo of an earlier version does not know: it would apply the command
+// as refused, and have another state than the others. So the groups get to a level L (kv.LevelKey) in
 // steps, by keys of group 1, once somebody wants to use such a command:
 //
 //	want-level   L: somebody wants it
@@ -83,10 +83,13 @@ const levelPoll = 10 * time.Millisecond
 
 // features says what a level is, for people.
 func features(level int) string {
-	if level > 1 {
+	switch level {
+	case 1:
+		return "transactions and deadlines"
+	case 2:
 		return "hashes and sorted sets"
 	}
-	return "transactions and deadlines"
+	return "revisions of keys"
 }
 
 // valueOf returns the value of a key that has a level; 0 is no value.

@@ -234,11 +234,39 @@ func (s *service) Get(ctx context.Context, req *kvpb.GetRequest) (*kvpb.GetRespo
 		return nil, err
 	}
 	position := s.position(kv.GroupOf(req.GetKey(), len(s.groups)))
+	revision, err := s.revision(ctx, req.GetKey(), req.GetRevision())
+	if err != nil {
+		return nil, toStatus(err)
+	}
 	value, applied, err := g.state().Get(req.GetKey())
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return &kvpb.GetResponse{Value: value, Applied: applied, Served: served, Position: position}, nil
+	return &kvpb.GetResponse{Value: value, Applied: applied, Served: served, Position: position, Revision: revision}, nil
+}
+
+// revision returns the revision of a key if it is wanted, of a state that is not newer than
+// the value which is read next: a comparison with it then fails if the value was
+// changed in between.
+func (s *service) revision(ctx context.Context, key string, wanted bool) (uint64, error) {
+	if !wanted {
+		return 0, nil
+	}
+	ctx, cancel := withMargin(ctx)
+	defer cancel()
+	group := kv.GroupOf(key, len(s.groups))
+	if err := s.enabled(ctx, group, kv.LevelOfRevisions); err != nil {
+		return 0, err
+	}
+	return s.groups[group-1].state().KeyRevision(key)
+}
+
+// enabled returns when a group takes what a level has.
+func (s *service) enabled(ctx context.Context, group uint64, level int) error {
+	if s.enable == nil {
+		return nil
+	}
+	return s.enable(ctx, group, level)
 }
 
 // Read sends a value in chunks, from one consistent view. Memory is bounded by
@@ -253,6 +281,10 @@ func (s *service) Read(req *kvpb.ReadRequest, stream grpc.ServerStreamingServer[
 		return err
 	}
 	position := s.position(kv.GroupOf(req.GetKey(), len(s.groups)))
+	revision, err := s.revision(stream.Context(), req.GetKey(), req.GetRevision())
+	if err != nil {
+		return toStatus(err)
+	}
 	value, err := g.state().Value(req.GetKey())
 	if err != nil {
 		return toStatus(err)
@@ -265,7 +297,7 @@ func (s *service) Read(req *kvpb.ReadRequest, stream grpc.ServerStreamingServer[
 	if req.GetOffset() > uint64(value.Size) {
 		return status.Errorf(codes.OutOfRange, "offset %d: the value has %d bytes", req.GetOffset(), value.Size)
 	}
-	err = stream.Send(&kvpb.ReadChunk{Size: uint64(value.Size), Sha256: value.SHA256, Applied: value.Applied, Served: served, Position: position})
+	err = stream.Send(&kvpb.ReadChunk{Size: uint64(value.Size), Sha256: value.SHA256, Applied: value.Applied, Served: served, Position: position, Revision: revision})
 	for skip := req.GetOffset(); err == nil; {
 		var part []byte
 		part, err = value.Next()

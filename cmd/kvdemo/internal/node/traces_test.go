@@ -69,7 +69,7 @@ func TestTracesReachTheCollector(t *testing.T) {
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", parent)
 	_, err = c.Put(ctx, "key", []byte("value"))
 	require.NoError(t, err)
-	_, err = c.Get(ctx, "key", &kvpb.ReadPolicy{Kind: kvpb.ReadPolicy_QUORUM})
+	_, err = c.Get(ctx, &kvpb.GetRequest{Key: "key", Policy: &kvpb.ReadPolicy{Kind: kvpb.ReadPolicy_QUORUM}})
 	require.NoError(t, err)
 	require.NoError(t, stop())
 

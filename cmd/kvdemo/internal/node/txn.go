@@ -57,10 +57,8 @@ func (s *service) transact(ctx context.Context, group uint64, c kv.Command, in *
 	if _, err := c.Checked(); err != nil {
 		return 0, kv.Result{}, err
 	}
-	if s.enable != nil {
-		if err := s.enable(ctx, group, c.Txn.Level()); err != nil {
-			return 0, kv.Result{}, err
-		}
+	if err := s.enabled(ctx, group, c.Txn.Level()); err != nil {
+		return 0, kv.Result{}, err
 	}
 	return s.groups[group-1].propose(ctx, c)
 }
@@ -113,8 +111,12 @@ func toTxn(req *kvpb.TxnRequest, now time.Time) (*kv.Txn, error) {
 				return nil, status.Errorf(codes.InvalidArgument, "comparison of key %q: sha256 of %d bytes, want %d", c.GetKey(), len(want.Sha256), sha256.Size)
 			}
 			out.Kind, out.SHA256 = kv.CompareDigest, [sha256.Size]byte(want.Sha256)
+		case *kvpb.Compare_Revision:
+			out.Kind, out.Revision = kv.CompareRevision, want.Revision
+		case *kvpb.Compare_ChangedAfter:
+			out.Kind, out.Revision = kv.CompareChanged, want.ChangedAfter
 		default:
-			return nil, status.Errorf(codes.InvalidArgument, "comparison of key %q: it wants nothing, want exists, value or sha256", c.GetKey())
+			return nil, status.Errorf(codes.InvalidArgument, "comparison of key %q: it wants nothing, want exists, value, sha256, revision or changed_after", c.GetKey())
 		}
 		x.Compares = append(x.Compares, out)
 	}

@@ -84,6 +84,24 @@ func TestCompareAndSetOverGRPC(t *testing.T) {
 	require.Equal(t, "2", string(no.GetResults()[0].GetValue()))
 	digest := sha256.Sum256([]byte("2"))
 	require.True(t, set(&kvpb.Compare{Want: &kvpb.Compare_Sha256{Sha256: digest[:]}}, "4", nil).GetSucceeded())
+
+	// The first call that wants revisions raises the level: the key counts as changed then.
+	get := func() uint64 {
+		r, err := c.Get(ctx, &kvpb.GetRequest{Key: "k", Revision: true})
+		require.NoError(t, err)
+		stream, err := c.Read(ctx, &kvpb.ReadRequest{Key: "k", Revision: true})
+		require.NoError(t, err)
+		first, err := stream.Recv()
+		require.NoError(t, err)
+		require.Equal(t, first.GetRevision(), r.GetRevision())
+		return r.GetRevision()
+	}
+	at := set(&kvpb.Compare{Want: &kvpb.Compare_Revision{Revision: get()}}, "5", nil)
+	require.True(t, at.GetSucceeded())
+	require.Equal(t, at.GetPosition().GetRevision(), get())
+	require.False(t, set(&kvpb.Compare{Want: &kvpb.Compare_ChangedAfter{ChangedAfter: get()}}, "6", nil).GetSucceeded())
+	require.True(t, set(&kvpb.Compare{Want: &kvpb.Compare_ChangedAfter{ChangedAfter: get() - 1}}, "6", nil).GetSucceeded())
+	require.False(t, set(&kvpb.Compare{Want: &kvpb.Compare_Revision{Revision: at.GetPosition().GetRevision()}}, "7", nil).GetSucceeded())
 }
 
 func TestBadTransactionsOverGRPC(t *testing.T) {
@@ -98,7 +116,7 @@ func TestBadTransactionsOverGRPC(t *testing.T) {
 	for want, req := range map[string]*kvpb.TxnRequest{
 		"it names no key":               {},
 		"want keys of one group":        {Then: get("a", "b", "c", "d", "e")},
-		"want exists, value or sha256":  {Compares: []*kvpb.Compare{{Key: "a"}}},
+		"revision or changed_after":     {Compares: []*kvpb.Compare{{Key: "a"}}},
 		"sha256 of 1 bytes, want 32":    {Compares: []*kvpb.Compare{{Key: "a", Want: &kvpb.Compare_Sha256{Sha256: []byte("x")}}}},
 		"condition 9, want 0 to 2":      {Then: []*kvpb.Action{{Kind: kvpb.Action_PUT, Key: "a", Condition: 9}}},
 		"kind of action":                {Then: []*kvpb.Action{{Key: "a"}}},
@@ -359,7 +377,7 @@ func TestLevelKeysAreReadAndRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 4, table.groups)
 	require.Equal(t, levels{wanted: 2, knows: map[uint64]int{3: 1, 4: 2}, raised: 1}, table.levels)
-	for key, value := range map[string]string{"groups": "4 level 3", "knows/x": "1"} {
+	for key, value := range map[string]string{"groups": "4 level 4", "knows/x": "1"} {
 		_, err := parseTable(map[string][]byte{key: []byte(value)})
 		require.ErrorContains(t, err, "run the version that wrote it")
 	}
