@@ -141,7 +141,7 @@ pages: ## write the tables of docs/metrics.md and the Grafana dashboard
 	$(GO) run ./cmd/kvdemo/internal/pages
 
 .PHONY: picture
-picture: ## draw docs/benchmark-etcd.svg, a picture for README, from docs/benchmarks-etcd.md
+picture: ## draw docs/benchmark-etcd.svg, a picture for README, from docs/data/etcd.md
 	$(GO) run ./internal/docs/picture
 
 .PHONY: shape
@@ -216,24 +216,24 @@ build: ## the commands, into bin/
 	$(BUILD) ./cmd/...
 
 .PHONY: bench-upstream
-bench-upstream: ## benchmarks against upstream's library, written to docs/benchmarks.md
+bench-upstream: ## benchmarks against upstream's library, written to docs/data/core.md
 	$(GO) run ./rafttest/bench/report
 
 .PHONY: bench-host
-bench-host: ## Host beside a minimal loop, real processes, written to docs/benchmarks-host.md (about 11 minutes)
-	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench host --out docs/benchmarks-host.md
+bench-host: ## Host beside a minimal loop, real processes, written to docs/data/host.md (about 11 minutes)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench host --out docs/data/host.md
 
 .PHONY: bench-coding
-bench-coding: ## coding on beside off, real processes, into docs/benchmarks-coded.md (about 35 minutes)
-	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench coding --out docs/benchmarks-coded.md
+bench-coding: ## coding on beside off, real processes, into docs/data/coded.md (about 35 minutes)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench coding --out docs/data/coded.md
 
 .PHONY: bench-sweep
 bench-sweep: ## each constant of the adaptive policy halved and doubled, virtual time, into ecraft/adaptive/README.md (about 20 minutes)
 	$(GO) run ./cmd/weftbench/internal/adaptive/sweep -out ecraft/adaptive/README.md
 
 .PHONY: bench-outage
-bench-outage: ## a follower is away for a minute under load, and comes back, into docs/benchmarks-coded.md (about 16 minutes)
-	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench outage --out docs/benchmarks-coded.md
+bench-outage: ## a follower is away for a minute under load, and comes back, into docs/data/coded.md (about 16 minutes)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench outage --out docs/data/coded.md
 
 .PHONY: bench-host-quick
 bench-host-quick: ## the same, printed, with short rounds (about 90 seconds)
@@ -262,22 +262,22 @@ etcd-released: .cache/etcd-released/etcd ## etcd v3.7.3 as released, into .cache
 	touch $@
 
 .PHONY: bench-redis
-bench-redis: ycsb etcd-released ## kvdemo beside redis-server and etcd, with redis-benchmark and YCSB, into docs/benchmarks-redis.md (about 45 minutes; needs Debian's redis-tools, redis-server, maven and default-jdk-headless)
-	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench redis --out docs/benchmarks-redis.md
+bench-redis: ycsb etcd-released ## kvdemo beside redis-server and etcd, with redis-benchmark and YCSB, into docs/data/redis.md (about 45 minutes; needs Debian's redis-tools, redis-server, maven and default-jdk-headless)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench redis --out docs/data/redis.md
 
 .PHONY: bench-redis-quick
 bench-redis-quick: ycsb etcd-released ## the same, printed, with one short round (about 3 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench redis --quick
 
 .PHONY: bench-reads
-bench-reads: etcd-released ## reads by policy beside released etcd, leaders killed and responders that fail, real processes, into docs/benchmarks-reads.md (about 25 minutes)
+bench-reads: etcd-released ## reads by policy beside released etcd, leaders killed and responders that fail, real processes, into docs/data/reads.md (about 25 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench
-	bin/weftbench reads --real --etcd .cache/etcd-released/etcd --out docs/benchmarks-reads.md
-	bin/weftbench kills --out docs/benchmarks-reads.md
+	bin/weftbench reads --real --etcd .cache/etcd-released/etcd --out docs/data/reads.md
+	bin/weftbench kills --out docs/data/reads.md
 
 .PHONY: bench-etcd
-bench-etcd: ## released etcd beside etcd on Weft, into docs/benchmarks-etcd.md (an hour or more; goes on where it broke off)
-	cd rafttest/etcd && $(GO) run . bench --out $(CURDIR)/docs/benchmarks-etcd.md --rows $(CURDIR)/.cache/bench-etcd.jsonl $(BENCH)
+bench-etcd: ## released etcd beside etcd on Weft, into docs/data/etcd.md (an hour or more; goes on where it broke off)
+	cd rafttest/etcd && $(GO) run . bench --out $(CURDIR)/docs/data/etcd.md --rows $(CURDIR)/.cache/bench-etcd.jsonl $(BENCH)
 	$(GO) run ./internal/docs/picture
 
 .PHONY: bench-etcd-quick

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command picture draws a picture for README, docs/benchmark-etcd.svg, from the figures in
-// docs/benchmarks-etcd.md (make picture). A test fails while the two differ: while the report has
+// docs/data/etcd.md (make picture). A test fails while the two differ: while the report has
 // no figures, there is no picture.
 package main
 
@@ -17,7 +17,7 @@ import (
 
 // Where figures and picture are, in the directory docs.
 const (
-	reportFile  = "benchmarks-etcd.md"
+	reportFile  = "data/etcd.md"
 	pictureFile = "benchmark-etcd.svg"
 )
 

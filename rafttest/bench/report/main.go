@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command report runs the benchmarks of both libraries in one go and writes
-// what benchstat makes of them to docs/benchmarks.md. Run it in the module's
+// what benchstat makes of them to docs/data/core.md. Run it in the module's
 // root, on a machine with nothing else to do.
 package main
 
@@ -17,6 +17,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+
+	"github.com/weftraft/weft/internal/lab"
 )
 
 const benchstat = "golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da"
@@ -24,7 +26,7 @@ const benchstat = "golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c
 func main() {
 	count := flag.Int("count", 6, "runs of each benchmark")
 	benchtime := flag.String("benchtime", "0.3s", "time of each run")
-	out := flag.String("out", "docs/benchmarks.md", "file to write")
+	out := flag.String("out", "docs/data/core.md", "file to write; printed, if empty")
 	flag.Parse()
 	if err := report(*count, *benchtime, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
@@ -33,6 +35,9 @@ func main() {
 }
 
 func report(count int, benchtime, out string) error {
+	if err := lab.Publishable(out, count); err != nil {
+		return err
+	}
 	results, err := measure(count, benchtime)
 	if err != nil {
 		return err
@@ -57,7 +62,12 @@ func report(count int, benchtime, out string) error {
 		return fmt.Errorf("benchstat: %w", err)
 	}
 	slower, perhaps := slowerRows(csv)
-	return os.WriteFile(out, page(table, slower, perhaps, count, benchtime), 0o644)
+	text := page(table, slower, perhaps, count, benchtime)
+	if out == "" {
+		_, err = os.Stdout.Write(text)
+		return err
+	}
+	return os.WriteFile(out, text, 0o644)
 }
 
 // measure runs the benchmarks in rounds, so that a change of the machine's mood
@@ -117,7 +127,7 @@ func slowerRows(csv []byte) (slower, perhaps []string) {
 func page(table []byte, slower, perhaps []string, count int, benchtime string) []byte {
 	var b bytes.Buffer
 	w := func(format string, args ...any) { _, _ = fmt.Fprintf(io.Writer(&b), format, args...) }
-	w("# Benchmarks: the core beside upstream's\n\n")
+	w("# Data: the core beside upstream's\n\n")
 	w("Written by `make bench-upstream`. Both libraries do the same work in the same run: %d rounds of %s a row, %s on %s/%s. ",
 		count, benchtime, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	w("Look at the ratios; the absolute figures are of a shared virtual machine with two cores. ")

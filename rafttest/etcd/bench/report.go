@@ -20,7 +20,7 @@ const noise = 0.1
 // Section returns a document with all rows of a store; rows may be missing.
 func (s *Store) Section(cfg Config) *lab.Section {
 	d := &lab.Section{
-		Verb: "etcd", Page: true, Title: "Benchmarks: etcd as released beside etcd on Weft", Intro: s.intro(cfg), Rounds: s.At.Rounds, Data: s.Rows,
+		Verb: "etcd", Page: true, Title: "Data: etcd as released beside etcd on Weft", Intro: s.intro(cfg), Rounds: s.At.Rounds, Data: s.Rows,
 	}
 	if h := s.Headline(cfg); h != "" {
 		d.Tables = append(d.Tables, lab.Table{Heading: "## In short", Title: h})

@@ -18,7 +18,7 @@ import (
 // with.
 func (r *Report) Section() *lab.Section {
 	s := &lab.Section{
-		Verb: "host", Page: true, Title: "Benchmarks: Host beside a minimal loop", Intro: r.intro(), Data: r,
+		Verb: "host", Page: true, Title: "Data: Host beside a minimal loop", Intro: r.intro(), Data: r,
 		Rounds: r.Config.leastRounds(), Tables: []lab.Table{r.loads()},
 	}
 	if len(r.Gaps) > 0 {

@@ -23,7 +23,7 @@ type cell struct {
 // Report puts the rows into a document.
 func Report(cfg Config, rows []Row) *lab.Section {
 	s := &lab.Section{
-		Verb: "redis", Page: true, Title: "kvdemo beside redis-server", Rounds: cfg.Rounds, Data: rows,
+		Verb: "redis", Page: true, Title: "Data: kvdemo beside redis-server", Rounds: cfg.Rounds, Data: rows,
 		Intro: fmt.Sprintf("Made by `make bench-redis`, which runs `weftbench redis`: a cluster of %d nodes of kvdemo (`serve --resp`), each a process with\n"+
 			"a log of its own that is synced before a write is acknowledged, beside one redis-server with `appendfsync always`. All of it,\n"+
 			"and the clients, share one machine with %d processors (%s, %s); each write of kvdemo is therefore done %d times on them.\n"+
