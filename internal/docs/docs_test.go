@@ -184,10 +184,13 @@ func (c checker) checkGoTest(args []string) error {
 	return nil
 }
 
-func hasTest(dir, name string) bool {
+func hasTest(dir, name string) bool { return hasFunc(dir, name+"(") }
+
+// hasFunc reports whether the tests of a package have a function whose declaration begins so.
+func hasFunc(dir, name string) bool {
 	files, _ := filepath.Glob(filepath.Join(dir, "*_test.go")) // the pattern is valid
 	for _, f := range files {
-		if src, err := os.ReadFile(f); err == nil && strings.Contains(string(src), "\nfunc "+name+"(") {
+		if src, err := os.ReadFile(f); err == nil && strings.Contains(string(src), "\nfunc "+name) {
 			return true
 		}
 	}
@@ -427,6 +430,37 @@ func TestFiguresThatRawTablesLackAreFound(t *testing.T) {
 	const data = "| a | 12.5 | 1,328 ms |\nbetween 2.56 and 2.86.\n"
 	require.Empty(t, notInData("| 99.9 | 12.5, 1,328 |\n| b | 2.86 |\nwords 77.7\n", data))
 	require.Equal(t, []string{"12.4", "328", "2.8"}, notInData("| a | 12.4 |\n| b | 328 and 2.8 |\n", data))
+}
+
+var inlineTest = regexp.MustCompile("`go test ([^`]+)`")
+
+// TestTestsThatPagesNameExist looks for the packages and tests of commands that pages name in
+// passing, as in the tables of docs/questions.md and docs/evidence.md. Other pages, such as
+// rafttest/bugs.md, have commands for the code of before.
+func TestTestsThatPagesNameExist(t *testing.T) {
+	root, err := Root()
+	require.NoError(t, err)
+	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	require.NoError(t, err)
+	checked := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range inlineTest.FindAllStringSubmatch(folded(string(text)), -1) {
+			words := strings.Fields(m[1])
+			dir := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, ".") })
+			require.GreaterOrEqual(t, dir, 0, "%s: go test %s: no package", file, m[1])
+			if strings.Contains(words[dir], "...") {
+				continue
+			}
+			checked++
+			require.DirExists(t, filepath.Join(root, words[dir]), "%s: go test %s", file, m[1])
+			for _, name := range testName.FindAllString(m[1], -1) {
+				require.True(t, hasFunc(filepath.Join(root, words[dir]), name), "%s: go test %s: no test begins like that", file, m[1])
+			}
+		}
+	}
+	require.Greater(t, checked, 20)
 }
 
 var inlineMake = regexp.MustCompile("`make ([a-z-]+)`")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
@@ -109,5 +110,42 @@ func TestLeaseReads(t *testing.T) {
 		call := c.read(1, ReadIndex{})
 		c.settle()
 		require.NoError(t, c.result(call).Err)
+	})
+}
+
+// A leader's answer to a question that a follower has given up arrives after the follower has asked
+// anew, for another read too. The late answer is older than that read, and is no answer to it.
+func TestAnswerToAQuestionGivenUpAnswersNoLaterRead(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		c := newCluster(t, core, 1, 2, 3)
+		c.elect(1)
+		c.settle()
+		var answers []wire.Message
+		c.lose = func(m wire.Message) bool {
+			b, ok := m.Body.(wire.Raft)
+			if m.To == 3 && ok && b.GetType() == pb.MsgReadIndexResp {
+				answers = append(answers, m)
+			}
+			return m.To == 3 && ok && b.GetType() != pb.MsgHeartbeat
+		}
+		early := c.read(3, ReadIndex{})
+		c.settle()
+		require.Len(t, answers, 1)
+		write := c.propose(1, "x")
+		c.settle()
+		require.NoError(t, c.result(write).Err)
+		late := c.read(3, ReadIndex{})
+		c.run(c.nodes[3].r.cfg.ElectionTick)
+		require.Len(t, answers, 2, "the follower has asked anew")
+		require.NoError(t, c.nodes[3].r.Receive(reread(t, answers[0])))
+		c.settle()
+		require.NotContains(t, c.done, late, "the answer is of before the write")
+		require.NotContains(t, c.done, early)
+
+		c.lose = func(wire.Message) bool { return false }
+		require.NoError(t, c.nodes[3].r.Receive(reread(t, answers[1])))
+		c.run(2)
+		require.GreaterOrEqual(t, c.result(late).Index, c.result(write).Index)
+		require.NoError(t, c.result(early).Err)
 	})
 }
