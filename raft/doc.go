@@ -90,10 +90,16 @@
 //
 // Ways in, for a reader who knows Raft:
 //
-//   - How votes are counted: candidate.go (count), then Tally of internal/electorate.
+//   - When a vote is given: vote.go (mayVote). How votes are counted: candidate.go (count), then
+//     Tally of internal/electorate.
 //   - What commits: commit.go (committable), then Committable of internal/electorate.
 //   - What a follower does with an append: follower.go (handleAppend), then log.go
 //     (firstNew, appendAfter).
+//   - How a read is served: reads.go (readIndex, answerRead). By a lease: TakeRead of
+//     internal/leasing.
+//   - How a member is changed: propose.go (admitConfChange), then conf.go (applyConfChange).
+//   - How an entry is coded: Seal of internal/coding for the leader's own form, then Form for the
+//     form of a follower, both in brakes.go.
 //   - What coding may do to any of it: extension.go, then package internal/coding,
 //     from its doc.go.
 //   - What leases may do to any of it: extension.go, then package internal/leasing,
