@@ -26,7 +26,7 @@ func (f *outFlags) add(cmd *cobra.Command) {
 	cmd.PreRunE = func(*cobra.Command, []string) error { return f.check() }
 }
 
-// check finds out that a report cannot be written before there is one.
+// check finds out before the measurement that its report could not be written.
 func (f *outFlags) check() error {
 	if f.out == "" {
 		return nil

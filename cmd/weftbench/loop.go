@@ -17,8 +17,8 @@ import (
 	"github.com/weftraft/weft/cmd/weftbench/internal/loop"
 )
 
-// newLoop takes the flags of "kvdemo serve" that it knows, so that both can be
-// started alike.
+// newLoop takes flags of "kvdemo serve", under the same names, so that both programs can
+// be started alike.
 func newLoop() *cobra.Command {
 	var (
 		cfg     loop.Config

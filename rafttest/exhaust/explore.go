@@ -35,8 +35,8 @@ type result struct {
 	Ends int
 	// Nodes is how many states single nodes were in.
 	Nodes int
-	// Complete says that every world within the bound was expanded. Deviations is the
-	// number up to which that is so.
+	// Complete says that every world within the bound was expanded. Deviations is the number
+	// of deviations up to which every world was expanded.
 	Complete   bool
 	Deviations int
 	Took       time.Duration
@@ -118,8 +118,8 @@ func (x *explorer) run() {
 	x.r.Complete = true
 }
 
-// follow expands a place, and then the first world behind it that costs nothing, until
-// there is none that is new. It reports whether to go on.
+// follow expands a place, then the first world behind the place that costs nothing, and so
+// on, until no such world is new. It reports whether to go on.
 func (x *explorer) follow(at uint32) bool {
 	w := x.world(at)
 	for w != nil {

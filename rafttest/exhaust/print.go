@@ -27,7 +27,7 @@ type printer struct {
 	fields map[reflect.Type][]int // the fields of types that count
 }
 
-// left are types without a state that an input changes, or whose state is in the world.
+// left are types that are not printed: no input changes their state, or the world has it.
 var left = map[reflect.Type]bool{
 	reflect.TypeFor[*clock]():                 true,
 	reflect.TypeFor[silent]():                 true,
@@ -42,8 +42,7 @@ func newPrinter() printer {
 }
 
 // derived are fields that other fields determine: sizeCache, which is set when a protobuf is
-// measured, and the buffers of a codeword, which are made from its payload in memory that was
-// used before.
+// measured, and the buffers of a codeword, which are made from the payload, in reused memory.
 var derived = map[string]bool{"sizeCache": true, "buffers": true}
 
 // printOf returns the print of a core.

@@ -55,8 +55,8 @@ type message struct {
 func (m *message) from() int { return int(m.pb.GetFrom()) - 1 }
 func (m *message) to() int   { return int(m.pb.GetTo()) - 1 }
 
-// state is a state of a node: that of a process, or that of a disk without a process.
-// There is one object for all equal states of a node.
+// state is a state of a node: of a process, or of a disk without a process. Equal states of
+// a node are one object.
 type state struct {
 	key  uint64
 	node int
@@ -200,8 +200,8 @@ func (a *automata) keep(st *state, c *core) {
 	}
 }
 
-// revive returns a core in a state: the one that is there, or one that is started again
-// and given all inputs of the state's process. The core leaves the state.
+// revive returns a core in a state: the state's live core, or a core that is started again
+// and given all inputs of the state's process. The state loses its live core.
 func (a *automata) revive(st *state) *core {
 	var inputs []input
 	at := st

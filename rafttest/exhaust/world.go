@@ -20,9 +20,9 @@ const mostNodes = 6
 // world is all nodes and the messages between them at one moment.
 type world struct {
 	nodes [mostNodes]*state
-	// round is the messages to be delivered in this round, next those sent in it; both in
-	// order of receiver and sender, and then as sent. So worlds are equal that differ in
-	// the order of what happened at different nodes.
+	// round is the messages to be delivered in this round, next the messages sent in this
+	// round, both ordered by receiver, sender, and time of sending. So two worlds are equal if
+	// they differ only in the order of events at different nodes.
 	round, next []*message
 	// late is the messages held back, in order of their numbers.
 	late []*message
@@ -36,7 +36,7 @@ type world struct {
 	done uint8
 	hist *history
 
-	// touched is the nodes that the last act changed, and broken what it broke.
+	// touched is the nodes changed by the last act, and broken is what the act broke.
 	touched uint8
 	broken  string
 	// changes says that the last act had a host apply a change of the members.
@@ -292,7 +292,7 @@ func (w *world) possible(wish wish) bool {
 	return w.nodes[wish.At-1].up
 }
 
-// dull reports whether a message is one of those before which nothing goes wrong.
+// dull reports whether a message is of a kind before whose delivery nothing is made to fail.
 func (s *scenario) dull(m *message) bool {
 	switch m.pb.GetType() {
 	case pb.MsgHeartbeat, pb.MsgHeartbeatResp:

@@ -116,7 +116,7 @@ func (w *sim) promotion(r *replica, id uint64, others []uint64) pb.ConfChangeI {
 	}
 }
 
-// view is what a change of a cockroach-like host says of the members for which it was made.
+// view is the members for which a cockroach-like host made a change, as the change carries them.
 func (w *sim) view(r *replica) []byte {
 	if w.opts.Kind == EtcdLike {
 		return nil
@@ -169,7 +169,7 @@ func (r *replica) refuse(e *pb.Entry) {
 	}
 }
 
-// forget notes who was a member before a change and is none behind it.
+// forget notes the nodes that are members before a change and not behind the change.
 func (s *state) forget(before map[uint64]bool) {
 	now := members(s.conf)
 	for id := range before {
@@ -179,7 +179,7 @@ func (s *state) forget(before map[uint64]bool) {
 	}
 }
 
-// countProposal counts changes that arrive at a leader while another is not applied there.
+// countProposal counts changes that arrive at a leader before the leader has applied another change.
 func (r *replica) countProposal(m *pb.Message) {
 	isChange := func(e *pb.Entry) bool { return e.GetType() != pb.EntryNormal }
 	if m.GetType() != pb.MsgProp || r.core.State().Role != raft.StateLeader || !slices.ContainsFunc(m.GetEntries(), isChange) {

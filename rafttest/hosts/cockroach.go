@@ -13,8 +13,8 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// cockroach is a host with asynchronous writes. Its log, its state and its hard
-// state are in one store, which writes atomically.
+// cockroach is a host with asynchronous writes. One store with atomic writes has the
+// host's log, applied state and hard state.
 type cockroach struct {
 	replica
 	// byType counts arrived messages, by type.
@@ -247,8 +247,8 @@ const (
 // beatLen is the length of a merged heartbeat: its kind, term and commit index.
 const beatLen = 17
 
-// mergeBeat keeps a heartbeat or an answer to one for a while, to send it with
-// others. Only its term and commit index travel.
+// mergeBeat keeps a heartbeat, or an answer to a heartbeat, for a while, to send
+// several together. Only term and commit index travel.
 func (h *cockroach) mergeBeat(m *pb.Message) {
 	kind := beatAsk
 	if m.GetType() == pb.MsgHeartbeatResp {
@@ -324,8 +324,8 @@ type outlined struct {
 	body []byte
 }
 
-// outline looks at the head of each entry that is appended, and takes the
-// payloads of some out, which must stand in them whole.
+// outline looks at the head of each appended entry, and takes the payloads out of
+// some entries. Such a payload must be whole in its entry.
 func (h *cockroach) outline(entries []*pb.Entry) (thin []*pb.Entry, files []outlined) {
 	for _, e := range entries {
 		if h.look(e).encoding == sideloaded {
@@ -355,7 +355,7 @@ func (h *cockroach) look(e *pb.Entry) head {
 	return is
 }
 
-// inline gives an entry that is loaded its payload back.
+// inline puts the payload back into a loaded entry.
 func (h *cockroach) inline(e *pb.Entry) *pb.Entry {
 	if h.look(e).encoding != sideloaded {
 		return e

@@ -68,8 +68,8 @@ func (im *image) term(index uint64) uint64 {
 	return im.entries[index-im.base.index-1].GetTerm()
 }
 
-// append replaces everything from the first entry on, which is at most one
-// behind the last.
+// append replaces the log from the index of the first new entry on. That index is
+// at most one above the log's last.
 func (im *image) append(entries []*pb.Entry) {
 	if len(entries) > 0 {
 		im.entries = append(im.entries[:entries[0].GetIndex()-im.base.index-1], entries...)

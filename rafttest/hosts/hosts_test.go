@@ -31,7 +31,7 @@ func runSeeds(t *testing.T, opts Options, n uint64) Reach {
 	return reached
 }
 
-// runLeased is runSeeds, and returns what leases came across as well.
+// runLeased runs seeds as runSeeds does, and also returns the events of leases.
 func runLeased(t *testing.T, opts Options, n uint64) (reached Reach, leased LeaseReach) {
 	first := *firstSeed
 	if *seedCount != 0 {

@@ -70,8 +70,8 @@ func (c driftingClock) Now() time.Duration {
 	return c.origin + time.Duration(c.rate*float64(c.Clock.Now()))
 }
 
-// writtenKeys returns the key that a command writes, none, or nil if that is not known: of
-// a coded entry there is the head alone.
+// writtenKeys returns the keys that a command writes, one or none. The result is nil if the
+// keys are unknown, because a node may have only the head of a coded entry.
 func writtenKeys(data []byte) []leases.Span {
 	if len(data) < headLen+bodyLen {
 		return nil

@@ -45,8 +45,8 @@ type link struct {
 
 const maxMachines = 16
 
-// send puts a frame on its way. lost, if not nil, tells the sender that the
-// frame will not arrive; arrived, that the frame did.
+// send puts a frame on its way. lost, if not nil, is called at the sender when the
+// frame is lost, and arrived when the frame has arrived.
 func (w *sim) send(from, to uint64, f frame, lost, arrived func()) {
 	if to == 0 || to > uint64(len(w.machines)) {
 		return

@@ -8,13 +8,13 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// processClock is the clock of a process, and the one that its leases go by, if there are any.
+// processClock is the clock of a process. The leases of the process, if on, go by the same clock.
 type processClock struct {
 	raft.Clock
 	leases raft.Clock
 }
 
-// permittingCore is a core that says which reads need no question.
+// permittingCore is a core with permits: a permit names the reads that need no message.
 type permittingCore interface {
 	LeasePermit(former *leases.Permit) *leases.Permit
 }

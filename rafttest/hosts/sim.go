@@ -234,8 +234,9 @@ func (c *checker) applies(r *replica, e *pb.Entry) {
 	}
 }
 
-// shows notes that a member has applied an entry, so that somebody may have seen its effect.
-// An entry concerns the keys that the host names to the leases: every key if it names none.
+// shows notes that a member has applied an entry, so that a client may have seen the effect.
+// An entry concerns the keys that the host names to the leases, or every key if the host
+// names none.
 func (c *checker) shows(e *pb.Entry) {
 	var spans []leases.Span
 	if c.w.opts.Kind == CockroachLike && e.GetType() == pb.EntryNormal {

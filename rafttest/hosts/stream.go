@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// cursor is one end of a stream of appends. Both ends know where the last
-// message ended. A message that goes on from there is sent short: only its
-// entries and its commit index.
+// cursor is one end of a stream of appends. Both ends know the last index of the
+// last message. A message whose entries follow that index is sent short: entries
+// and commit index only.
 type cursor struct{ index, term uint64 }
 
 const (

@@ -29,7 +29,7 @@ func main() { mutate.Main(mutants) }
 type bug struct {
 	what string
 	file string
-	// edits are pairs: a text, and what takes its place.
+	// edits are pairs: a text, and the text in its place.
 	edits [][2]string
 	// by is the directed schedule that must find it, a file of
 	// rafttest/testdata/coded; or a test of the file's own package or of package

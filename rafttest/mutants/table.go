@@ -3,9 +3,9 @@
 
 package main
 
-// table is the bugs. Each takes out one rule of coded replication, or one that
-// somebody might think he can do without. When code moves or changes its words, its
-// mutants change too.
+// table is the bugs. Each bug takes out one rule of coded replication, or a line of code
+// that looks as if it could go. When code moves or changes its words, the mutants of the
+// code change, too.
 var table = []bug{
 	// The commit rule.
 	{"commits on Raft's majority alone", "raft/internal/coding/cover.go",

@@ -134,7 +134,7 @@ func (c *Cluster) node(id uint64) *node {
 	return c.nodes[id-1]
 }
 
-// fail keeps the first thing that went wrong; the run ends there.
+// fail keeps the first error, which ends the run.
 func (c *Cluster) fail(err error) {
 	if c.err == nil {
 		c.err = err
@@ -217,8 +217,8 @@ func (c *Cluster) Run(until time.Duration) error {
 	return c.err
 }
 
-// RunUntil lets time pass until done reports true, at the latest up to an
-// instant. It reports whether done did.
+// RunUntil lets time pass until done returns true, or until an instant if done does
+// not. The result is done's last answer.
 func (c *Cluster) RunUntil(until time.Duration, done func() bool) (bool, error) {
 	for !done() {
 		if !c.Step(until) {

@@ -10,7 +10,7 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// Nodes returns how many nodes there are; their ids are 1 up to that.
+// Nodes returns the number of nodes; the ids are 1 to that number.
 func (c *Cluster) Nodes() int { return len(c.nodes) }
 
 // Leader returns the last elected leader, if leadership has not been given up,
@@ -118,7 +118,7 @@ func (c *Cluster) Restart(id uint64) error {
 	return n.start()
 }
 
-// Pause stops a node's process; its card goes on. What arrives waits.
+// Pause stops a node's process. The node's card goes on, and arriving messages wait.
 func (c *Cluster) Pause(id uint64) {
 	if n := c.node(id); n != nil {
 		n.paused = true

@@ -121,7 +121,7 @@ func (n *node) compact() {
 	n.mark, n.sinceMark = n.applied, 0
 }
 
-// snapshot makes a snapshot of the state machine as it is, if there is none.
+// snapshot makes a snapshot of the present state machine, if the disk has none.
 func (n *node) snapshot() {
 	_, err := n.store.CreateSnapshot(n.applied, nil, binary.LittleEndian.AppendUint32(nil, n.digest))
 	if !errors.Is(err, raft.ErrSnapOutOfDate) {

@@ -19,8 +19,8 @@ import (
 // LoadOptions say what clients do. Clients propose where the leader is, and
 // propose again when it is another. Either Clients or Rate is set.
 type LoadOptions struct {
-	// Clients is how many clients there are, each of which proposes when its
-	// last proposal is done: a closed loop.
+	// Clients is the number of clients of a closed loop: a client proposes when its
+	// last proposal is done.
 	Clients int
 	// Pause is how long a client of a closed loop rests between two proposals.
 	Pause time.Duration

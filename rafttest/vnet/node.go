@@ -290,8 +290,8 @@ const digestEnds = 256
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// digest folds an entry into a checksum. Of a large payload it takes the ends:
-// these are runs that measure, and cores check the whole.
+// digest folds an entry into a checksum, of a large payload only the ends: the runs
+// are measurements, and cores check whole payloads.
 func digest(sum uint32, e *pb.Entry) uint32 {
 	var id [16]byte
 	binary.LittleEndian.PutUint64(id[:8], e.GetTerm())

@@ -56,12 +56,12 @@ type Options struct {
 
 // Node is the hardware of a node.
 type Node struct {
-	// Egress is what its network card sends, in bytes a second; 0: no bound.
+	// Egress is the rate of the node's network card, in bytes a second; 0: no bound.
 	Egress float64
 	// Sync is the time of a sync of its disk, SyncJitter the largest addition,
 	// drawn evenly.
 	Sync, SyncJitter time.Duration
-	// Disk is what its disk writes, in bytes a second; 0: no bound.
+	// Disk is the rate of writes to the node's disk, in bytes a second; 0: no bound.
 	Disk float64
 	// Work is the processor's time for a message, sent or received. An arriving
 	// message waits until the processor is free; a sent message does not. 0: no
@@ -77,8 +77,8 @@ type Link struct {
 	// Rate is in bytes a second; 0, or more than the card has: no bound of its
 	// own.
 	Rate float64
-	// StallChance is the likelihood that a message, and all behind it in its
-	// class, waits for Stall more, as after a lost packet.
+	// StallChance is the probability that a message, and with it all later messages of
+	// its class, waits for another Stall, as after a lost packet.
 	StallChance float64
 	Stall       time.Duration
 }

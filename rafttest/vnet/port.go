@@ -38,8 +38,7 @@ type port struct {
 	ends   time.Duration
 	// turn numbers the beginnings, so that a postponed end is known.
 	turn uint64
-	// begun and sent hear of each packet that begins, and of each that is
-	// through.
+	// begun is called when a packet begins, and sent when a packet is through.
 	begun, sent func(*packet)
 }
 

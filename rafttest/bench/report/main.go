@@ -95,8 +95,8 @@ func run(name string, args ...string) ([]byte, error) {
 	return b, nil
 }
 
-// slowerRows returns the rows of the time table in which upstream's median is
-// the smaller one: beyond noise, and within it.
+// slowerRows returns the rows of the time table with a smaller median of upstream:
+// first the rows beyond noise, then the rows within noise.
 func slowerRows(csv []byte) (slower, perhaps []string) {
 	inTime := false
 	for lines := bufio.NewScanner(bytes.NewReader(csv)); lines.Scan(); {

@@ -1,9 +1,9 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants shows that the exploration of small groups finds bugs: it takes rules
-// out of the sources, one at a time, explores all scenarios, and prints which of them found
-// the bug. It fails if a bug is not found, or can no longer be put in.
+// Command mutants shows that the exploration of small groups finds bugs. For each bug, the
+// command takes a rule out of the sources, explores all scenarios, and prints the scenarios
+// that found the bug. The command fails if a bug is not found, or cannot be put in any more.
 //
 // Run it at the root of the module: go run ./rafttest/exhaust/mutants
 package main

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package mutate puts small bugs into the module's sources, one at a time and
-// without touching the files (go test -overlay), and runs tests on each, to show
-// that they find it.
+// without touching the files (go test -overlay), and runs tests, to show that the
+// tests find the bug.
 package mutate
 
 import (
@@ -19,24 +19,22 @@ import (
 	"time"
 )
 
-// Mutant is a bug, and the tests that should find it.
+// Mutant is a bug, and the tests that should find the bug.
 type Mutant struct {
 	// What says what is wrong.
 	What string
 	// File is where, by its path in the module.
 	File string
-	// Edits are pairs: a text that occurs once in the file, and what takes its
-	// place.
+	// Edits are pairs: a text that occurs once in the file, and the text in its place.
 	Edits [][2]string
 	// More is edits of further files.
 	More []Change
-	// Tests is the directory of the package that finds the mutant, by its path
-	// in the module.
+	// Tests is the directory, within the module, of the package whose tests find the mutant.
 	Tests string
-	// Stages are flags for its tests, run in this order until one run fails.
+	// Stages are flags for these tests: a run for each, in this order, until a run fails.
 	Stages [][]string
-	// Verdict reads from the output of the failed run, the one with these flags,
-	// what found the mutant.
+	// Verdict reads, from the output of the failed run with its flags, which test or seed
+	// found the mutant.
 	Verdict func(output string, flags []string) Finding
 }
 
@@ -98,7 +96,7 @@ func (c Change) Apply(root string) ([]byte, error) {
 	return text, nil
 }
 
-// Check returns what keeps mutants from being put in, without running them.
+// Check reports mutants that cannot be put into the sources, without running any.
 func Check(ctx context.Context, mutants []Mutant) error {
 	root, err := Root(ctx)
 	if err != nil {

@@ -18,12 +18,12 @@ type Access struct {
 	Call, Return int64
 	// Value is what was read, or is to be written.
 	Value uint32
-	// Old is the value that a swap replaces, if it is there; Swapped says that
-	// it was.
+	// A swap replaces the value Old, if the register has that value; Swapped says
+	// that the register had it.
 	Old     uint32
 	Swapped bool
-	// Known says that the client has the result. If not, it may happen at any
-	// time from its call on.
+	// Known says that the client has the result. An operation with an unknown result
+	// may happen at any time from its call on, or never.
 	Known bool
 }
 
@@ -37,9 +37,8 @@ const (
 	Swap // compare and swap
 )
 
-// Linearizable reports whether there is an order of the operations on a
-// register, each between its call and its return, in which every one has the
-// result that its client saw.
+// Linearizable reports whether the operations on a register can be ordered so that
+// each stands between its call and its return, and has the result that its client saw.
 func Linearizable[O any](ops []O, access func(O) Access) bool {
 	var history []porcupine.Operation
 	for _, op := range ops {

@@ -32,9 +32,9 @@ type bug struct {
 	file  string
 	edits [][2]string
 	more  []mutate.Change
-	// by is the test that must find it, or empty for seeds: of TestClusters, or if what
-	// begins with "in Raft", of TestLeased; then a test is one of package raft. If what begins
-	// with "in Host", the test is one of the package of the file.
+	// by is the test that must find the bug; empty: seeds must find it. If what begins with "in
+	// Raft", the test is in package raft, and the seeds are of TestLeased; if what begins with
+	// "in Host", the test is in the package of the file. Else the seeds are of TestClusters.
 	by string
 }
 

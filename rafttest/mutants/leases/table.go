@@ -5,8 +5,8 @@ package main
 
 import "github.com/weftraft/weft/rafttest/internal/mutate"
 
-// table is the bugs. Each takes out one rule of leases, or one that somebody might
-// think he can do without. When code moves or changes its words, its mutants change too.
+// table is the bugs. Each bug takes out one rule of leases, or a line of code that looks as
+// if it could go. When code moves or changes its words, the mutants of the code change, too.
 var table = []bug{
 	// Reads by permits.
 	{"L27", "a permit has no end", "leases/permit.go",
@@ -190,7 +190,7 @@ var table = []bug{
 		edit("n.cfg.Notes && l != nil {", "n.cfg.Notes && l != nil && n.last == 0 {"), nil, ""},
 }
 
-// countTicks makes a node of leases count its ticks, of which there are two in a heartbeat.
+// countTicks makes a node of leases count ticks; a heartbeat has two ticks.
 var countTicks = [][2]string{
 	{"func (n *Node) Tick(now Instant) {\n	now = n.advance(now)\n", "func (n *Node) Tick(now Instant) {\n	now = n.advance(now)\n	ticked[n]++\n"},
 	{"// Poll does what", "var ticked = map[*Node]Instant{}\n\nfunc byTicks(n *Node) Instant { return ticked[n] * Instant(n.cfg.Heartbeat/2) }\n\n// Poll does what"},

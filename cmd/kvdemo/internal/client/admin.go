@@ -14,9 +14,9 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
 
-// Admin makes a call of an operator at a node, and at the next if that one
-// cannot: each may be made several times. A change that was begun, and of which no
-// node knows the end when the time is up, is ErrUnknown.
+// Admin makes an operator's call at a node and, if that node cannot answer, at the
+// next node, so a call may be made several times. If a change was begun and no node
+// knows its outcome by the deadline, the error is ErrUnknown.
 func Admin[Request, Response any](ctx context.Context, c *Client, call func(kvpb.AdminClient, context.Context, Request, ...grpc.CallOption) (Response, error), req Request) (resp Response, err error) {
 	ctx, cancel := c.deadline(ctx)
 	defer cancel()
@@ -41,7 +41,7 @@ func AdminAt[Request, Response any](ctx context.Context, c *Client, call func(kv
 	})
 }
 
-// Answer is what one endpoint said, or why it did not.
+// Answer is the answer of one endpoint, or the reason why there is none.
 type Answer[Response any] struct {
 	Endpoint string
 	Response Response // zero if Err is not nil

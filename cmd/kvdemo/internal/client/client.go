@@ -3,14 +3,16 @@
 
 // Package client talks to the nodes of kvdemo.
 //
-// A [Client] knows several nodes and stays with one that answers. It goes on to
-// the next when one fails, until the deadline: a write carries the number of a
-// session, and however often and wherever it is sent, it is applied once. So
-// its outcome is unknown only if the deadline passes without an answer.
+// A [Client] knows several nodes and stays with a node that answers. After a failure
+// the client goes on to the next node, until the deadline. A write carries a number
+// of its session, and is applied once, however often and wherever the client sends
+// the write. So the outcome of a write is unknown only if the deadline passes
+// without an answer.
 //
-// Large values go in parts, each of which is tried again by itself.
+// Large values go in parts, and each part is tried again by itself.
 //
-// Every call ends by its deadline, or by the client's if it has none.
+// Every call ends by its deadline; a call without a deadline ends by the client's
+// Timeout.
 package client
 
 import (
@@ -60,8 +62,9 @@ type Config struct {
 	Endpoints []string
 	// Timeout bounds a call that has no deadline; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// First is which endpoint is asked first, counted from 0 and modulo their
-	// number: clients that share a list spread over the nodes by it.
+	// First is the number of the endpoint that is asked first, counted from 0 and
+	// modulo the number of endpoints. Clients with the same list spread over the nodes
+	// by different values of First.
 	First int
 	// TLS, unless nil, is how to talk to nodes that want certificates.
 	TLS *tls.Config
@@ -126,7 +129,7 @@ type Client struct {
 	sessions sessions
 }
 
-// New makes a client. It connects when it is first used.
+// New makes a client, which connects at its first call.
 func New(cfg Config) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -224,7 +227,7 @@ func (c *Client) List(ctx context.Context, req *kvpb.ListRequest) (*kvpb.ListRes
 	return resp, err
 }
 
-// NodeStatus is what one endpoint said about its node, or why it did not.
+// NodeStatus is the status of the node at one endpoint, or the reason why there is none.
 type NodeStatus struct {
 	Endpoint string
 	Status   *kvpb.StatusResponse // nil if Err is not
@@ -301,8 +304,8 @@ func (c *Client) connect(ctx context.Context, i int) error {
 	}
 }
 
-// unreachable says that there is no connection to endpoint i, and why if that is
-// known.
+// unreachable is the error for an endpoint without a connection, with the reason if
+// the reason is known.
 func (c *Client) unreachable(i int, when string) error {
 	if reason := c.witnesses[i].reason(); reason != nil {
 		return fmt.Errorf("%w (%w%s)", reason, errUnreachable, when)

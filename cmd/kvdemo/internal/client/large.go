@@ -28,8 +28,8 @@ const (
 	chunkTimeout = 5 * time.Second
 )
 
-// PutFrom sets a key to a value of so many bytes, read from r while it is sent.
-// A large one goes in parts, which nobody sees until all are there.
+// PutFrom sets a key to a value of so many bytes, which are read from r during the
+// call. A large value goes in parts; no reader sees the value before the last part.
 func (c *Client) PutFrom(ctx context.Context, key string, r io.Reader, size int64) (Written, error) {
 	if err := errors.Join(kv.CheckKey(key), kv.CheckValue(int(size))); err != nil {
 		return Written{}, err
@@ -122,8 +122,8 @@ type incoming struct {
 	failed  error           // what no other node can help
 }
 
-// read takes what one node sends. It returns nil if there is nothing more to
-// ask any node for.
+// read takes the chunks that one node sends. It returns nil if no other node needs
+// to be asked.
 func (in *incoming) read(ctx context.Context, client kvpb.KVClient, req *kvpb.ReadRequest) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -157,7 +157,7 @@ func (in *incoming) read(ctx context.Context, client kvpb.KVClient, req *kvpb.Re
 	}
 }
 
-// check compares what has arrived with what was announced.
+// check compares the length and the digest of the bytes that have arrived with the announced ones.
 func (in *incoming) check() error {
 	if in.written != in.head.GetSize() {
 		return fmt.Errorf("%w: the value ended after %d of %d bytes", kv.ErrDamaged, in.written, in.head.GetSize())

@@ -18,8 +18,8 @@ import (
 )
 
 var (
-	// errNotOurs says that something else listens at an endpoint: what it sent
-	// is not gRPC, or it knows no kvdemo.
+	// errNotOurs says that another program listens at an endpoint: its bytes are not
+	// gRPC, or its gRPC server has no service of kvdemo.
 	errNotOurs = errors.New("this is not kvdemo's client port")
 
 	// errHungUp is errNotOurs as a guess. A proxy hangs up as well while the node
@@ -27,9 +27,9 @@ var (
 	errHungUp = fmt.Errorf("%w: it hangs up on gRPC (as a node that wants certificates does, and a proxy without its node)", errNotOurs)
 )
 
-// witness is credentials that remember what the last connection came to. gRPC
-// itself says so to calls only that it fails, not to a client that waits for a
-// connection.
+// witness is credentials that remember the outcome of the last connection. gRPC
+// itself tells the outcome only to calls that fail, not to a client that waits for
+// a connection.
 type witness struct {
 	credentials.TransportCredentials
 	seen *atomic.Pointer[error] // shared by clones
@@ -68,8 +68,8 @@ func (w witness) ClientHandshake(ctx context.Context, authority string, raw net.
 // first must be a frame of settings: type 4, of stream 0, no acknowledgement.
 const frameHeader = 9
 
-// opening is a connection whose first bytes are looked at. One goroutine reads
-// it.
+// opening is a connection whose first bytes are looked at. Only one goroutine reads
+// from the connection.
 type opening struct {
 	net.Conn
 	seen  *atomic.Pointer[error]

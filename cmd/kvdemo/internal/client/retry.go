@@ -20,8 +20,8 @@ import (
 )
 
 var (
-	// errUnavailable says that no node took the call until its deadline, or that
-	// there is none at the endpoints. A write was not applied and will not be.
+	// errUnavailable says that no node took the call before its deadline, or that no
+	// node is at the endpoints. A write is not applied, now or later.
 	errUnavailable = errors.New("no node could take the request in time")
 
 	// ErrUnknown says that a write may or may not have been applied, or may yet
@@ -32,7 +32,7 @@ var (
 	errNoSession   = errors.New("the session has expired")
 )
 
-// verdict says what the failure of one attempt means for the call.
+// verdict is the consequence of a failed attempt for the call.
 type verdict int
 
 const (
@@ -41,9 +41,9 @@ const (
 	unknown                // a write that may have happened
 )
 
-// do makes a call at one node after the other, until it succeeds, fails for
-// good, or the deadline passes. One that writes must do no harm if it is made
-// several times.
+// do makes a call at one node after the other, until the call succeeds, fails for
+// good, or the deadline passes. A call that writes must do no harm when made several
+// times.
 func (c *Client) do(ctx context.Context, write bool, call func(context.Context, kvpb.KVClient) error) error {
 	return c.doAt(ctx, write, func(ctx context.Context, conn *grpc.ClientConn) error {
 		return call(ctx, kvpb.NewKVClient(conn))
@@ -108,8 +108,8 @@ func inDoubt(cause error) error {
 	return fmt.Errorf("%w: %w; read before you write again", ErrUnknown, cause)
 }
 
-// informative reports whether an error is more than that the time was up: a
-// node's own words, or that there is none.
+// informative reports whether an error says more than that the time was up: a node's
+// own words, or that no node is there.
 func informative(err error) bool {
 	var e *Error
 	return errors.Is(err, errNotOurs) || errors.Is(err, secure.ErrInvalid) || errors.As(err, &e) && (e.Verdict != 0 || e.Code != codes.DeadlineExceeded)
@@ -155,12 +155,12 @@ func (c *Client) attempt(ctx context.Context, i int, call func(context.Context, 
 	return call(ctx, c.conns[i])
 }
 
-// wholeTime marks the context of a call that notices by itself when a node has
-// become silent: each attempt may take all the time there is.
+// wholeTime marks the context of a call that notices a silent node by itself: each
+// attempt may then take the whole time until the deadline.
 type wholeTime struct{}
 
-// describe adds the endpoint to an error and turns codes that have one into
-// this module's sentinels.
+// describe adds the endpoint to an error, and turns codes into this module's sentinel
+// errors where there is one.
 func (c *Client) describe(i int, err error) error {
 	s, ok := kvpb.StatusIn(err)
 	if !ok {
@@ -172,7 +172,7 @@ func (c *Client) describe(i int, err error) error {
 	return &Error{Endpoint: c.cfg.Endpoints[i], Code: s.Code(), Message: s.Message(), Verdict: verdictIn(s)}
 }
 
-// verdictIn returns a node's verdict on a write, if it gave one.
+// verdictIn returns a node's verdict on a write, if the node's answer has a verdict.
 func verdictIn(s *status.Status) (v kvpb.Outcome_Verdict) {
 	for _, d := range s.Details() {
 		if o, ok := d.(*kvpb.Outcome); ok {
@@ -234,7 +234,7 @@ func judge(err error, write bool) verdict {
 }
 
 // Unreachable reports whether an error says that a node, or a majority of its
-// cluster, could not be reached in time, or that something else listens there.
+// cluster, was not reached in time, or that another program listens at the endpoint.
 func Unreachable(err error) bool {
 	for _, target := range []error{errUnavailable, errUnreachable, errNotOurs} {
 		if errors.Is(err, target) {

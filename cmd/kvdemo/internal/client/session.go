@@ -45,8 +45,8 @@ func (s *sessions) take(key string) *session {
 	return last
 }
 
-// put takes a session back. Its next write has a higher number, so what is left
-// of this one can do nothing any more.
+// put takes a session back. The session's next write has a higher number, so attempts
+// of this write that are still under way have no effect any more.
 func (s *sessions) put(one *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +59,7 @@ func (c *Client) session(ctx context.Context, key string) (*session, error) {
 		return s, nil
 	}
 	var resp *kvpb.OpenSessionResponse
-	// One that is opened and not used is forgotten some day: not a write.
+	// A session that is opened and not used is forgotten some day, so opening one is no write.
 	err := c.do(ctx, false, func(ctx context.Context, kv kvpb.KVClient) (err error) {
 		resp, err = kv.OpenSession(ctx, &kvpb.OpenSessionRequest{Key: key})
 		return err

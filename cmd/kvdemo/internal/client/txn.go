@@ -50,8 +50,8 @@ func (c *Client) Expire(ctx context.Context, key string, ms uint64) error {
 	return err
 }
 
-// Backup calls each with the chunks of a backup, from one node. If that fails, it begins
-// again at another; then begin is called again first.
+// Backup calls each with the chunks of a backup from one node, after a call of begin. If the
+// node fails, Backup begins again at another node, with another call of begin.
 func (c *Client) Backup(ctx context.Context, begin func() error, each func(*kvpb.BackupChunk) error) error {
 	ctx, cancel := c.deadline(ctx)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 	"github.com/weftraft/weft/internal/ports"
 )
 
-// node is one member, through all the processes that it has had.
+// node is one member of the cluster, over all its processes.
 type node struct {
 	*lab.Node
 	id   uint64
@@ -76,7 +76,7 @@ func (c *cluster) killAll() error {
 	return errors.Join(c.cl.Close(), c.Close(), c.program.Close())
 }
 
-// poll asks all nodes for their status and notes it.
+// poll asks all nodes for their status and notes the answers.
 func (c *cluster) poll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -189,8 +189,8 @@ func (c *cluster) wait(ctx context.Context, what string, done func() bool) error
 // errFull says that the nodes have used up the room on the disk.
 var errFull = errors.New("the disk is full")
 
-// trouble returns an error if a process has ended that was not killed, or if a
-// node said that it waits for room on the disk: for more than there is.
+// trouble returns an error if a process has ended without being killed, or if a node
+// waits for room on a full disk.
 func (c *cluster) trouble() error {
 	if err := c.Trouble(); err != nil {
 		return err

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package demo runs a whole kvdemo cluster as child processes on this machine,
-// loads files into it while it kills nodes, and compares what every replica
-// holds with the files.
+// loads files into the cluster, kills nodes meanwhile, and compares the keys and
+// values of every replica with the files.
 package demo
 
 import (
@@ -43,8 +43,8 @@ type Config struct {
 	Unprotected bool
 	// Codes says that the nodes code, so that a page can choose the policy.
 	Codes bool
-	// Progress sees what happens, redrawn in place if it is a terminal; Result
-	// sees the outcome.
+	// Progress is the output for events, redrawn in place on a terminal; Result is
+	// the output for the outcome.
 	Progress, Result io.Writer
 
 	free func(dir string) (uint64, error) // room.Free, but in tests
@@ -68,12 +68,12 @@ const (
 	// patience is how long the cluster may take for a step that makes no
 	// progress by itself: to start, to elect a leader, to catch up, to stop.
 	patience = 30 * time.Second
-	// putTimeout bounds one write, over all the nodes it is tried at.
+	// putTimeout bounds one write, over the attempts at all nodes.
 	putTimeout = 20 * time.Second
 )
 
-// Run runs the demonstration. When it returns, for whatever reason, no process
-// of it is left, nor its data unless it was asked to keep them.
+// Run runs the demonstration. After Run, whatever the outcome, no process is left,
+// and no data either, unless Config asks to keep the data.
 func Run(ctx context.Context, cfg Config) (err error) {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -116,7 +116,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	return nil
 }
 
-// dataDir returns an empty directory for the nodes and what removes it.
+// dataDir returns an empty directory for the nodes, and a function that removes the directory.
 func dataDir(cfg Config) (dir string, remove func() error, err error) {
 	keep := func() error { return nil }
 	if cfg.Data == "" {

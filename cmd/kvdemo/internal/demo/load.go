@@ -69,8 +69,9 @@ func closeAll(clients []*client.Client) {
 	}
 }
 
-// clients returns one client for each node to begin with. A write that may have
-// been applied is repeated: each key is written by one loader, with one value.
+// clients returns a client for each node, which asks that node first. A write that
+// may have been applied is repeated, because only one loader writes a key, and with
+// one value.
 func (d *run) clients() ([]*client.Client, error) {
 	endpoints := d.cluster.Clients()
 	var clients []*client.Client

@@ -18,8 +18,8 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
 )
 
-// checkPage returns what is wrong with the address of the page, if there is to be one.
-// Port 0 is any free one.
+// checkPage returns an error if the page is wanted and its address is wrong. Port 0 is
+// any free port.
 func (c Config) checkPage() error {
 	if c.Page == "" {
 		return nil
@@ -63,7 +63,7 @@ const (
 	busyEnd   = "the demonstration ends"
 )
 
-// servePage begins to serve the page, if there is to be one.
+// servePage begins to serve the page, if the page is wanted.
 func (d *run) servePage(ctx context.Context) (closePage func(), err error) {
 	if d.cfg.Page == "" {
 		return func() {}, nil
@@ -98,7 +98,7 @@ func (d *run) servePage(ctx context.Context) (closePage func(), err error) {
 	}, nil
 }
 
-// note shows an event on the page, if there is one.
+// note shows an event on the page, if the page is served.
 func (d *run) note(kind, format string, args ...any) {
 	if d.watched != nil {
 		d.watched.collector.Note(kind, fmt.Sprintf(format, args...))
@@ -137,7 +137,7 @@ func (w *watched) setBusy(why string) {
 	w.busy = why
 }
 
-// wakeAll lets paused processes go on, so that they can stop.
+// wakeAll resumes paused processes, so that the processes can stop.
 func (w *watched) wakeAll() {
 	for _, n := range w.d.cluster.nodes {
 		if w.isPaused(n.id) && n.Process() != nil {
@@ -233,7 +233,7 @@ func (w *watched) kill(n *node) error {
 	return nil
 }
 
-// start starts a node's process, which gets the orders that the one before had.
+// start starts a node's process, which gets the orders of the process before.
 func (w *watched) start(n *node) error {
 	if w.runs(n) {
 		return fmt.Errorf("node %d runs already", n.id)
@@ -248,7 +248,7 @@ func (w *watched) start(n *node) error {
 	return w.tellAll(n)
 }
 
-// tellAll gives a node all orders that it may have missed.
+// tellAll repeats all orders for a node that may have missed some.
 func (w *watched) tellAll(n *node) error {
 	w.mu.Lock()
 	var orders []page.Order
@@ -348,7 +348,7 @@ func (w *watched) setPolicy(name string) error {
 	return nil
 }
 
-// lookAfter shows a process that ended by itself, once.
+// lookAfter shows, once, that a process has ended by itself.
 func (w *watched) lookAfter() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 // plainInterval is how often the status is printed where it cannot be redrawn.
 const plainInterval = 2 * time.Second
 
-// progress shows events, a line each, and one line of status below them, which
-// a terminal sees redrawn and a file now and then.
+// progress shows events, a line each, and below the events a line of status, which
+// is redrawn on a terminal and written now and then to a file.
 type progress struct {
 	out   io.Writer
 	fd    int // of the terminal, or -1
@@ -46,7 +46,7 @@ func (p *progress) event(format string, args ...any) {
 	fmt.Fprintln(p.out)
 }
 
-// status shows a line that the next one replaces.
+// status shows a line of status, in the place of the line before.
 func (p *progress) status(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -66,7 +66,7 @@ func (d *run) readEverywhere(ctx context.Context) error {
 	return nil
 }
 
-// readAt reads files that need no parts at one node.
+// readAt reads files that are small enough for one part, at one node.
 func (d *run) readAt(ctx context.Context, n *node) (NodeReads, error) {
 	r := NodeReads{Node: n.id, Served: map[string]int{}}
 	c, err := client.New(client.Config{Endpoints: []string{n.Client}, Timeout: patience})

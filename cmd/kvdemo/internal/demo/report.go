@@ -29,15 +29,15 @@ type Report struct {
 	FailoverGap float64    `json:"failover_gap_ms"`
 	FollowerGap float64    `json:"follower_gap_ms"`
 	LinkBytes   [][]uint64 `json:"link_bytes"` // sent by row to column
-	// LeaderEgress is the bytes of entries that leaders sent for each byte
-	// loaded; with full copies it would be one for each other node.
+	// LeaderEgress is the number of bytes of entries that leaders sent for each
+	// byte loaded; with full copies, the number of nodes less one.
 	LeaderEgress float64 `json:"leader_egress"`
 	// Reads is of each node, with roster leases.
 	Reads        []NodeReads `json:"reads,omitempty"`
 	TotalSeconds float64     `json:"total_seconds"`
 }
 
-// summary makes the report of a demonstration that went well to its end.
+// summary makes the report of a successful demonstration.
 func (d *run) summary() Report {
 	l := d.load
 	seconds := l.result.Elapsed.Seconds()

@@ -71,7 +71,7 @@ func (d *run) victim(ctx context.Context, leader bool) (*node, error) {
 	return nil, fmt.Errorf("found no follower among %d nodes", len(c.nodes))
 }
 
-// restart starts the node that is down. It catches up while the load goes on.
+// restart starts the node that is down. The node catches up while the load goes on.
 func (d *run) restart(context.Context) error {
 	o := &d.outages[len(d.outages)-1]
 	n := d.cluster.nodes[o.node-1]

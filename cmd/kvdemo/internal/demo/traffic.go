@@ -5,7 +5,7 @@ package demo
 
 import "github.com/weftraft/weft/cmd/kvdemo/kvpb"
 
-// traffic adds up what nodes sent to each other, over all their processes.
+// traffic adds up the bytes between nodes, over all processes of each node.
 type traffic struct {
 	// past[i][j] is what earlier processes of node i+1 sent to node j+1, and
 	// present[i][j] the current one, pid[i], as far as they told.

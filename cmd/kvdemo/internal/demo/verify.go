@@ -19,9 +19,9 @@ import (
 // maxDifferences is how many differences of one replica are named.
 const maxDifferences = 5
 
-// verify compares what each replica holds with the files on disk, as they are
-// now. Each node is asked for its own applied state, not through Raft, and
-// sums the bytes that it stored.
+// verify compares the keys and values of each replica with the present files on
+// disk. Each node is asked for its own applied state, not through Raft, and makes
+// the digests from its stored bytes.
 func (d *run) verify(ctx context.Context) error {
 	d.p.status("verifying: reading the files again")
 	want, err := d.set.digests(ctx)
@@ -45,7 +45,7 @@ func (d *run) verify(ctx context.Context) error {
 	return nil
 }
 
-// verifyReplica lists all that one node holds, and compares.
+// verifyReplica lists the keys and digests of one node, and compares.
 func verifyReplica(ctx context.Context, n *node, want map[string][sha256.Size]byte, progress func(keys int)) error {
 	c, err := client.New(client.Config{Endpoints: []string{n.Client}, Timeout: patience})
 	if err != nil {

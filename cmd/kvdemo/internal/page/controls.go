@@ -53,8 +53,8 @@ type ControlState struct {
 
 // Controls carries out commands.
 type Controls interface {
-	// Do carries out a command, and returns when that is done. Calls come one at a time.
-	// An error says what is wrong with the command, or why it cannot be done now.
+	// Do carries out a command, and returns afterwards. Calls come one at a time. An error
+	// names the mistake in the command, or the reason why the command is impossible now.
 	Do(ctx context.Context, c Command) error
 	// State returns what the buttons show, without waiting.
 	State() ControlState
@@ -66,10 +66,10 @@ const (
 	commandTimeout = 20 * time.Second
 )
 
-// commands serves the commands of a demonstration. A command needs a token, which only
-// pages of this server can read; browsers must say that the request comes from such a
-// page; and the server must have been called by a name of this machine, so that a
-// foreign name that resolves to this machine is of no use.
+// commands serves the commands of a demonstration. A command needs three things: a token,
+// which only pages of this server can read; the browser's word that the request comes from
+// such a page; and a request to a name of this machine, so that a foreign name that
+// resolves to this machine is of no use.
 type commands struct {
 	controls Controls
 	token    string
@@ -102,9 +102,9 @@ func named(r *http.Request) bool {
 	return host == "localhost" || net.ParseIP(strings.Trim(host, "[]")) != nil
 }
 
-// NoForeignNames refuses requests that reach this machine from itself under a name of another one: a page
-// of any site can have the name of its own server point to this machine, and its browser then takes what
-// is served here for that site's. From other machines a server may have a name.
+// NoForeignNames refuses requests from this machine to this machine under a foreign name. Any site can let
+// the name of its server point to this machine; a browser then takes the pages served here for pages of that
+// site. Requests from other machines may use a name.
 func NoForeignNames(h http.Handler) http.Handler {
 	guarded := local(h)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -116,7 +116,7 @@ func NoForeignNames(h http.Handler) http.Handler {
 	})
 }
 
-// local refuses requests that did not call this machine by its address, or as localhost.
+// local refuses requests under another name than this machine's address or localhost.
 func local(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !named(r) {

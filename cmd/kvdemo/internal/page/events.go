@@ -59,7 +59,7 @@ func (e *events) list() []Event {
 	return append([]Event{}, all...)
 }
 
-// view is what is compared with what was before.
+// view is the figures that are compared with those of the look before.
 type view struct {
 	first  bool
 	up     map[uint64]*Node
@@ -95,7 +95,7 @@ func (e *events) compare(at time.Time, v view) {
 	}
 }
 
-// compareNode is about one node: whether it answers, and its snapshots and stalls.
+// compareNode compares one node's figures: answers or silence, snapshots, stalls.
 func (e *events) compareNode(id uint64, v view, say func(kind, format string, args ...any)) {
 	now, before := v.up[id], v.known[id]
 	if now == nil {

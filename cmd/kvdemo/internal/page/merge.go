@@ -78,7 +78,7 @@ func missing(members []MemberState) int {
 	return max(0, voters/2+1-(voters-down))
 }
 
-// newest returns the report that knows most: of the highest term, and applied most.
+// newest returns the report with the highest term and, among equal terms, the highest applied index.
 func newest(nodes map[uint64]*Node) (best *Node) {
 	for _, id := range slices.Sorted(maps.Keys(nodes)) {
 		if n := nodes[id]; best == nil || n.Term > best.Term || n.Term == best.Term && n.Applied > best.Applied {
@@ -163,7 +163,7 @@ func rosterOf(nodes map[uint64]*Node) (r *Roster) {
 	return r
 }
 
-// links describes what a node sends. The totals of a node that is not up stay.
+// links describes the traffic from a node. The totals of a node that is down stay.
 func (w *watch) links(id uint64, now *Node, counted totals, seconds float64) (links []LinkState) {
 	n := now
 	if n == nil {

@@ -33,8 +33,8 @@ type Source struct {
 	Read func(ctx context.Context, ask Ask) (*Node, error)
 }
 
-// Node is what a node knows of itself, in one group. Counters count since the start of
-// the process.
+// Node is a node's report of itself, in one group. Counters count from the start of the
+// process.
 type Node struct {
 	ID       uint64 `json:"id"`
 	Cluster  uint64 `json:"cluster"`
@@ -58,7 +58,7 @@ type Node struct {
 	Addresses map[uint64]string `json:"addresses,omitempty"` // for peers
 	LostLogs  []uint64          `json:"lostLogs,omitempty"`  // known to a leader
 
-	// Parts that have types of their own; nil where the node lacks them.
+	// Parts with types of their own; nil if the node lacks the part.
 	Links   []Link  `json:"links"`
 	Leases  *Leases `json:"leases,omitempty"`
 	Coding  *Coding `json:"coding,omitempty"`
@@ -139,7 +139,7 @@ type Entry struct {
 	Missing int    `json:"missing"` // units that the node lacks to restore the payload
 }
 
-// check returns an error that names what a report of another node must not say.
+// check returns an error that names a field with a value that a report of another node must not have.
 func (n *Node) check(id uint64, ask Ask) error {
 	bounds := []struct {
 		name      string

@@ -51,7 +51,7 @@ const (
 	Unasked = "unasked" // its HTTP port is not known here
 )
 
-// MemberState is a node. Unless it is up, the figures are the last known ones.
+// MemberState is a node. The figures of a node that is down are the last known figures.
 type MemberState struct {
 	ID       uint64 `json:"id"`
 	Address  string `json:"address,omitempty"`
@@ -67,7 +67,7 @@ type MemberState struct {
 	Stalled  string `json:"stalled,omitempty"`
 	UptimeMs int64  `json:"uptimeMs"`
 	PID      int    `json:"pid"`
-	// Answers says that the node answers reads by itself; Named, that the roster has it.
+	// Answers says that the node answers reads by itself; Named, that the roster names the node.
 	Answers bool    `json:"answers"`
 	Named   bool    `json:"named"`
 	Served  Served  `json:"served"`
@@ -109,7 +109,7 @@ type LinkState struct {
 	Shape     *Shape  `json:"shape,omitempty"`
 }
 
-// EntryState is a coded entry, and what each member holds of it.
+// EntryState is a coded entry, and the units of each member.
 type EntryState struct {
 	Index   uint64 `json:"index"`
 	Term    uint64 `json:"term"`

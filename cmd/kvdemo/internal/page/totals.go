@@ -120,8 +120,8 @@ func (l *ledger) sample() {
 	l.sampled = now
 }
 
-// since returns what was counted after another point. A node that was not known then
-// counts from when it was.
+// since returns the counts after an earlier point. A node that was unknown at that point
+// counts from the first known point on.
 func (p point) since(base point) map[uint64]totals {
 	counted := make(map[uint64]totals, len(p.sums))
 	for id, t := range p.sums {

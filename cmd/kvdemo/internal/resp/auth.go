@@ -10,7 +10,7 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// defaultUser is the one user there is, as Redis calls that of a lone password.
+// defaultUser is the only user, under Redis's name for the user of a lone password.
 const defaultUser = "default"
 
 // maxGuesses is how many passwords a connection can give. Client libraries try again with
@@ -46,8 +46,8 @@ func (c *client) authenticate(conn redcon.Conn, user string, password []byte) bo
 	return true
 }
 
-// leave ends the connection, which sends what was written. If the client is gone it is
-// gone.
+// leave ends the connection after sending the written replies. A client that is gone
+// gets none.
 func (c *client) leave(conn redcon.Conn) {
 	c.left = true
 	_ = conn.Close()

@@ -9,7 +9,7 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// command is one that clients can send: on keys, with plan, or another, with do.
+// command is a command of clients: a command on keys has plan, any other has do.
 type command struct {
 	least, most int // arguments; most is -1 if there is no bound but maxArgs
 	plan        func(args [][]byte, now time.Time) (*plan, error)
@@ -20,7 +20,7 @@ type command struct {
 
 func (c command) takes(n int) bool { return n >= c.least && (c.most < 0 || n <= c.most) }
 
-// commands are all there are. It is filled once, by init, because COMMAND looks at it.
+// commands are all commands. The map is filled once, by init, because COMMAND reads the map.
 var commands map[string]command
 
 func init() {
@@ -110,7 +110,7 @@ func init() {
 	}
 }
 
-// refused is a command that there is in Redis and not here.
+// refused is a command of Redis that this front does not have.
 func refused(why string) func(*client, redcon.Conn, [][]byte) {
 	return func(c *client, conn redcon.Conn, _ [][]byte) { c.fail(conn, "ERR not supported: "+why) }
 }

@@ -94,8 +94,8 @@ func doHello(c *client, conn redcon.Conn, args [][]byte) {
 	conn.WriteArray(0)
 }
 
-// claimedVersion is the version of Redis whose commands clients may expect, as far as
-// commands names them.
+// claimedVersion is the version of Redis that clients are told, so that a client expects
+// that version's commands; only those in commands exist.
 const claimedVersion = "7.0.0"
 
 func doClient(c *client, conn redcon.Conn, args [][]byte) {
@@ -176,7 +176,7 @@ func describe(conn redcon.Conn, name string, c command) {
 	conn.WriteInt(step)
 }
 
-// doConfig is CONFIG GET, for what tools of Redis ask for before they begin.
+// doConfig is CONFIG GET, for the settings that tools of Redis ask for at their start.
 func doConfig(_ *client, conn redcon.Conn, args [][]byte) {
 	if upper(args[0]) != "GET" || len(args) != 2 {
 		conn.WriteError("ERR CONFIG: want GET with one name; a node is configured with the flags of kvdemo serve")

@@ -52,10 +52,11 @@ func (l *guarded) Accept() (net.Conn, error) {
 	return &guard{Conn: conn, raw: conn, server: l.server}, nil
 }
 
-// guard is a connection that ends when the client sends what is no command, or too
-// much. The parser behind it trusts lengths: one near 2^63 makes it panic, and a huge
-// number of arguments keeps it busy for hours. The connection also ends when the client
-// does not read. Reads are for one goroutine, and so are writes.
+// guard is a connection that ends when the client sends bytes that are no command, or
+// too many. The parser behind the guard trusts lengths: a length near 2^63 makes the
+// parser panic, and a huge number of arguments keeps the parser busy for hours. The
+// connection also ends when the client does not read. One goroutine may read, and one
+// may write.
 type guard struct {
 	net.Conn // perhaps with TLS; set by the reader under swap
 	swap     sync.Mutex
@@ -108,8 +109,8 @@ func (g *guard) secure() error {
 	return g.Conn.SetDeadline(time.Time{})
 }
 
-// enter makes the connection a client's, which is no stranger any more. Only the goroutine
-// that reads calls it.
+// enter turns the connection of a stranger into that of a client. Only the goroutine that
+// reads may call enter.
 func (g *guard) enter() error {
 	if g.entered.Load() {
 		return nil
@@ -196,7 +197,7 @@ func (g *guard) Close() error {
 }
 
 // frame follows the frames of a client's commands, byte by byte: "*2\r\n$3\r\nGET\r\n..."
-// or a line of text. It checks lengths and their ends, not what they mean.
+// or a line of text. It checks the lengths and the ends of parts, not their meaning.
 type frame struct {
 	state  frameState
 	args   int // that are still to come

@@ -12,7 +12,7 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 )
 
-// alone is a plan of one action, with its reply unless the action was not done.
+// alone is a plan of one action, with a reply for the case that the action was done.
 func alone(a kv.Action, reply func(w redcon.Conn, r kv.ActionResult)) (*plan, error) {
 	if len(a.Value) > kv.MaxInlineBytes {
 		return nil, fmt.Errorf("ERR fields, members and values of %d bytes with their lengths in one command, want at most %d: send several", len(a.Value), kv.MaxInlineBytes)
@@ -100,7 +100,7 @@ func writeEvery(which int) func(redcon.Conn, kv.ActionResult) {
 	}
 }
 
-// planField is a command that reads one field. The value is nil if there is none.
+// planField is a command that reads one field. The value of a missing field is nil.
 func planField(args [][]byte, reply func(w redcon.Conn, value []byte)) (*plan, error) {
 	return alone(kv.Action{Kind: kv.ActHash, Key: string(args[0])}, func(w redcon.Conn, r kv.ActionResult) {
 		reply(w, pick(r, args[1:])[0])

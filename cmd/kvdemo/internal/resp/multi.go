@@ -144,7 +144,8 @@ func (s *Server) exec(ctx context.Context, x *kv.Txn, keys []watched) (*kv.TxnRe
 	return s.transact(ctx, group, x)
 }
 
-// doWatch remembers what the keys are now: EXEC does nothing if one has changed then.
+// doWatch remembers the present condition of each key: EXEC does nothing if a key has changed
+// meanwhile.
 func doWatch(c *client, conn redcon.Conn, args [][]byte) {
 	if len(c.watched)+len(args) > maxWatched {
 		conn.WriteError(fmt.Sprintf("ERR %d watched keys, want at most %d", len(c.watched)+len(args), maxWatched))

@@ -15,8 +15,8 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 )
 
-// plan is a command on keys: the actions that do it, and how their results become a
-// reply.
+// plan is a command on keys: the actions of the command, and a function that makes the
+// reply from their results.
 type plan struct {
 	actions []kv.Action
 	writes  bool // one of the actions does
@@ -73,8 +73,8 @@ const (
 	maxBatchValues = kv.MaxTxnReplyBytes / kv.MaxInlineBytes
 )
 
-// batch returns the plan, and those of commands behind it in the pipeline that can share
-// its work: all of them read, or all are about one group.
+// batch returns the plan, and the plans of commands behind it in the pipeline that can be done
+// together: all only read, or all are about one group.
 func (c *client) batch(first *plan) []*plan {
 	batch := []*plan{first}
 	count := c.server.cfg.Backend.Groups()
@@ -220,7 +220,7 @@ func partly(err error, some bool) error {
 	return partial{err}
 }
 
-// transact does a transaction and returns what came of it.
+// transact makes a transaction and returns its results.
 func (s *Server) transact(ctx context.Context, group uint64, x *kv.Txn) (*kv.TxnResult, error) {
 	r, err := s.cfg.Backend.Transact(ctx, group, x)
 	if err != nil {
@@ -232,7 +232,7 @@ func (s *Server) transact(ctx context.Context, group uint64, x *kv.Txn) (*kv.Txn
 	return r.Txn, nil
 }
 
-// read does actions that only read. Those of one group see one state.
+// read does actions that only read. Actions on one group see the same state.
 func (s *Server) read(ctx context.Context, actions []kv.Action) ([]kv.ActionResult, error) {
 	b := s.cfg.Backend
 	count := b.Groups()

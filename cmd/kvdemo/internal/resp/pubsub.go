@@ -38,8 +38,8 @@ var eventNames = map[kv.EventKind]string{
 	kv.EventHashSet: "hset", kv.EventHashRemove: "hdel", kv.EventSortedAdd: "zadd", kv.EventSortedRemove: "zrem",
 }
 
-// subscriber is a client that gets messages. Its commands and its messages come from
-// different goroutines.
+// subscriber is a client that gets messages. One goroutine takes the client's commands,
+// and others bring the messages.
 type subscriber struct {
 	*client
 	mu       sync.Mutex
@@ -141,7 +141,7 @@ func (u *subscriber) gone() bool {
 	return u.quit
 }
 
-// command does one of the few that a subscriber can send.
+// command does one of the few commands that a subscriber may send.
 func (u *subscriber) command(cmd redcon.Command) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -32,7 +32,7 @@ type Config struct {
 	Links     func(from, to int) time.Duration // if set, links with such delays, which can be cut
 }
 
-// Node is one member, through all the processes that it has had.
+// Node is one member of the cluster, over all its processes.
 type Node struct {
 	*lab.Node
 	conn *grpc.ClientConn
@@ -74,7 +74,7 @@ func (n *Node) KV() kvpb.KVClient { return kvpb.NewKVClient(n.conn) }
 // Admin returns an operator's client of this node.
 func (n *Node) Admin() kvpb.AdminClient { return kvpb.NewAdminClient(n.conn) }
 
-// Status asks all nodes at once; those that do not answer are nil.
+// Status asks all nodes at once. The status of a node that does not answer is nil.
 func (c *Cluster) Status(ctx context.Context) []*kvpb.StatusResponse {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -93,8 +93,8 @@ func (c *Cluster) Status(ctx context.Context) []*kvpb.StatusResponse {
 	return all
 }
 
-// WaitLeader waits until all processes there are answer and follow one leader,
-// and returns it.
+// WaitLeader waits until every running process answers and follows the same leader,
+// and returns that leader.
 func (c *Cluster) WaitLeader(ctx context.Context) (*Node, error) {
 	n, _, err := c.Lead(ctx)
 	if err != nil {

@@ -32,7 +32,8 @@ var sides = []struct {
 	args []string
 }{
 	{full, []string{"--coding", "off"}},
-	// Everything may be coded: where that begins to pay is what is looked for.
+	// The threshold is low, so that every size is coded: the bench looks for the size from
+	// which coding pays.
 	{coded, []string{"--coding", "on", "--coding-threshold", "1"}},
 }
 
@@ -76,8 +77,8 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Cell is what was measured of a side under a load, all rounds together. Bytes
-// are those that nodes sent to each other.
+// Cell is the measurement of a side under a load, over all rounds. Bytes are bytes
+// between nodes.
 type Cell struct {
 	Side    string `json:"side"`
 	Nodes   int    `json:"nodes"`
@@ -196,8 +197,8 @@ func warmUp(ctx context.Context, c *cluster.Cluster) error {
 	return errors.Join(err, c.Settle(ctx, 5*time.Second))
 }
 
-// plan lets all clients call the leader: what followers pass on would be counted
-// as theirs.
+// plan lets all clients call the leader, because calls passed on by followers would
+// be counted as the followers' bytes.
 func plan(leader *cluster.Node, c *Cell, seed uint64, d time.Duration) load.Plan {
 	return load.Plan{
 		Addresses: []string{leader.Client}, Clients: c.Clients, Size: c.Size, Keys: load.KeysFor(c.Size),
@@ -205,8 +206,8 @@ func plan(leader *cluster.Node, c *Cell, seed uint64, d time.Duration) load.Plan
 	}
 }
 
-// measure adds one measurement to a cell. It ends when the nodes rest, so that
-// what they put off counts too.
+// measure adds one measurement to a cell. The measurement ends when the nodes rest,
+// so that work put off by the nodes counts, too.
 func measure(ctx context.Context, cfg Config, c *cluster.Cluster, seed uint64, cell *Cell) error {
 	leader, err := c.WaitLeader(ctx)
 	if err != nil {
@@ -242,7 +243,7 @@ func measure(ctx context.Context, cfg Config, c *cluster.Cluster, seed uint64, c
 	return nil
 }
 
-// reading is what the nodes have used since they started.
+// reading is the processor time and the bytes of the nodes since their start.
 type reading struct {
 	term                  uint64
 	leader, all           process.Usage

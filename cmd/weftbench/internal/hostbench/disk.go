@@ -13,8 +13,8 @@ import (
 	"github.com/weftraft/weft/cmd/weftbench/internal/load"
 )
 
-// Disk is what one payload byte costs a replica on disk: bytes written, not
-// bytes occupied.
+// Disk is the number of bytes that a replica writes to disk for each byte of payload;
+// occupied bytes are not counted.
 type Disk struct {
 	Side    string  `json:"side"`
 	Payload int64   `json:"payload_bytes"`
@@ -22,8 +22,8 @@ type Disk struct {
 	Total   float64 `json:"total_per_payload_byte"` // as the kernel counts
 }
 
-// disks writes a fixed load to a new cluster of each side, stops it in good
-// order, which writes what was put off, and asks what was written.
+// disks writes a fixed load to a new cluster of each side, stops the cluster in good
+// order, so that writes put off are done, and asks for the bytes written.
 func (b *bench) disks(ctx context.Context) error {
 	if b.cfg.DiskBytes == 0 {
 		return nil
@@ -67,7 +67,7 @@ func (b *bench) disk(ctx context.Context, side int) (_ *Disk, err error) {
 	return &Disk{Side: c.Name, Payload: payload, Log: float64(log) / perReplica, Total: float64(total) / perReplica}, nil
 }
 
-// logBytes returns what all nodes have written to their logs.
+// logBytes returns the number of bytes that all nodes have written to their logs.
 func logBytes(ctx context.Context, c *cluster.Cluster) (sum uint64, err error) {
 	for i, s := range c.Status(ctx) {
 		if s == nil {

@@ -189,8 +189,8 @@ func Run(ctx context.Context, cfg Config) (_ *Report, err error) {
 
 func (b *bench) elapsed() time.Duration { return time.Since(b.report.Start).Round(time.Second) }
 
-// rounds returns how often a row is measured: those of 1 KB and 64 KB, for which
-// there are bounds, twice as often as the others.
+// rounds returns how often a row is measured. The rows of 1 KB and 64 KB, for which
+// there are bounds, are measured about twice as often as the others.
 func (c Config) rounds(row Row) int {
 	if bounded := row.Size == 1<<10 || row.Size == 64<<10; bounded && row.Rate == 0 && row.Reads == 0 {
 		return c.Rounds
@@ -209,7 +209,7 @@ func (c Config) leastRounds() int {
 	return c.rounds(Row{})
 }
 
-// start starts a cluster of a side; what names its directory.
+// start starts a cluster of a side, in a directory that is named by what.
 func (b *bench) start(ctx context.Context, side int, what string) (*cluster.Cluster, error) {
 	s, cfg := b.cfg.Sides[side], b.cfg
 	args := append([]string{"--tick", cfg.Tick.String(), "--heartbeat-ticks", fmt.Sprint(cfg.HeartbeatTicks), "--election-ticks", fmt.Sprint(cfg.ElectionTicks)}, s.Args...)
@@ -288,8 +288,8 @@ func fromLeader(ctx context.Context, c *cluster.Cluster) ([]string, error) {
 	return slices.Concat(all[at:], all[:at]), nil
 }
 
-// measure adds one measurement to a cell. It ends when the nodes rest, so that
-// what they put off counts too.
+// measure adds one measurement to a cell. The measurement ends when the nodes rest,
+// so that work put off by the nodes counts, too.
 func (b *bench) measure(ctx context.Context, side, round int, cell *Cell) error {
 	c := b.clusters[side]
 	addresses, err := fromLeader(ctx, c)

@@ -14,8 +14,8 @@ import (
 	"github.com/weftraft/weft/internal/lab"
 )
 
-// Section puts what was measured into a document. The last side is what the others are compared
-// with.
+// Section returns the measurements as a section of a document. The last side is the yardstick
+// of the other sides.
 func (r *Report) Section() *lab.Section {
 	s := &lab.Section{
 		Verb: "host", Page: true, Title: "Data: Host beside a minimal loop", Intro: r.intro(), Data: r,

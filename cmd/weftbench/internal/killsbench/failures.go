@@ -47,7 +47,7 @@ func failures() []failure {
 	}
 }
 
-// cut cuts a direction, and returns what takes that back.
+// cut cuts a direction, and returns the function that mends the direction.
 func (s *side) cut(from, to int) (heal func() error) {
 	s.c.Network.Links.Cut(from, to, true)
 	return func() error { s.c.Network.Links.Cut(from, to, false); return nil }
@@ -65,7 +65,7 @@ func slow(s *side, v, _ *cluster.Node) (heal func() error, err error) {
 	return func() error { all(0); return nil }, nil
 }
 
-// falter stops the victim and lets it go on until it is healed.
+// falter pauses and resumes the victim, again and again until the failure is healed.
 func falter(_ *side, v, _ *cluster.Node) (heal func() error, err error) {
 	if err := v.Pause(); err != nil {
 		return nil, err
@@ -97,5 +97,5 @@ func falter(_ *side, v, _ *cluster.Node) (heal func() error, err error) {
 	}, nil
 }
 
-// stuckDisk is the file at whose sight a node takes its disk for stuck.
+// stuckDisk is a file: while the file exists, the node's disk behaves as stuck.
 func (s *side) stuckDisk(id int) string { return filepath.Join(s.dir, fmt.Sprintf("stuck-%d", id)) }

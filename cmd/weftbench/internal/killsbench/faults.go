@@ -17,18 +17,18 @@ import (
 // Fault is one failure of a responder.
 type Fault struct {
 	Failure string `json:"failure"`
-	// Held is the longest time that a write took which waited for the responder; Holds is how
-	// often writes did: slow ones between which there were others count as one time each.
+	// Held is the longest time of a write that waited for the responder. Holds counts the times
+	// at which writes waited: slow writes without another write between them count once.
 	Held  time.Duration `json:"held_ns"`
 	Holds int           `json:"holds"`
-	// Besides is how often writes were slow while the leader's roster did not name the
-	// responder, so that nobody waited for it, and Slowest the longest time that one took:
-	// that is the machine, its disk above all, or another responder for which it was too slow.
+	// Besides counts slow writes while the leader's roster did not name the responder, so that
+	// no write waited for the responder. Slowest is the longest of these writes. The cause is the
+	// machine, above all its disk, or another responder that was too slow because of the machine.
 	Besides int           `json:"besides"`
 	Slowest time.Duration `json:"slowest_ns"`
-	// Reads is how many reads there were at the other nodes, of keys that nobody writes,
-	// Longest the longest of them. Before and After are 99th percentiles, before and after the
-	// failure; Late counts those after it that took over 2 ms more than Before.
+	// Reads counts the reads at the other nodes, of keys that nobody writes, and Longest is the
+	// longest of these reads. Before and After are 99th percentiles, before and after the failure.
+	// Late counts the reads after the failure that took over 2 ms longer than Before.
 	Reads   int           `json:"reads"`
 	Late    int           `json:"late"`
 	Before  time.Duration `json:"before_ns"`
@@ -37,15 +37,15 @@ type Fault struct {
 }
 
 const (
-	// failTime and leaseTime are kvdemo's; bound is what a write may wait for a responder:
-	// two rounds more, which on one machine are nothing beside these.
+	// failTime and leaseTime are kvdemo's settings.
 	failTime  = 500 * time.Millisecond
 	leaseTime = time.Second
-	// bound is the longest time that a responder may hold a write up.
+	// bound is the longest time that a responder may hold a write up, but for two round trips,
+	// which take almost no time on one machine.
 	bound = failTime + leaseTime
 	// observed is how long a failure is looked at.
 	observed = 2*bound + time.Second
-	// slowWrite is what a write takes that is held up, at least.
+	// slowWrite is the least time of a write that counts as held up.
 	slowWrite = failTime / 2
 	// lateBy is how much longer a read takes that counts as late.
 	lateBy = 2 * time.Millisecond
@@ -134,8 +134,8 @@ func (n *naming) isNamed(ctx context.Context) error {
 	return fmt.Errorf("the leader did not say within %v whom its roster names; look at the log of its process", patience)
 }
 
-// observe lets writes go on for a while, and until one of the time after that is done. It
-// returns when the while was over.
+// observe lets writes go on for a while, and then until a write that began after the while is
+// done. It returns the instant at which the while ended.
 func (w *calls) observe(ctx context.Context) (end time.Time, err error) {
 	if err := lab.Sleep(ctx, observed); err != nil {
 		return end, err
@@ -152,8 +152,8 @@ type hold struct {
 	longest  time.Duration
 }
 
-// holds returns when writes were slow, of those that were under way at an instant or begun
-// after it, and not after another one.
+// holds returns the times at which writes were slow, for writes under way at one instant, or
+// begun after that instant and before another.
 func holds(acks []lab.Ack, at, end time.Time) (list []hold) {
 	slices.SortFunc(acks, func(a, b lab.Ack) int { return a.Begun.Compare(b.Begun) })
 	for _, a := range acks {

@@ -37,8 +37,8 @@ type Config struct {
 	Progress      io.Writer
 }
 
-// Gap is one loss of a leader: how long it took until a write was acknowledged that had begun
-// after the loss.
+// Gap is one loss of a leader: the time from the loss to the first acknowledgement of a write
+// begun after the loss.
 type Gap struct {
 	Side string        `json:"side"`
 	Gap  time.Duration `json:"gap_ns"`
@@ -86,7 +86,7 @@ func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(b.cfg.Progress, "[%v] %s\n", time.Since(b.begun).Round(time.Second), fmt.Sprintf(format, args...))
 }
 
-// start starts a cluster and has every node of it be a responder, if it has leases.
+// start starts a cluster and, if the cluster has leases, names every node as a responder.
 func (b *bench) start(ctx context.Context, s *side) (err error) {
 	args := []string{"--tick", b.cfg.Tick.String(), "--election-ticks", fmt.Sprint(b.cfg.ElectionTicks)}
 	if s.leases {

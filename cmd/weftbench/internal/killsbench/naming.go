@@ -94,8 +94,8 @@ const (
 	unknown
 )
 
-// named says whether the responder was named at some time from an instant to another. It is
-// unknown where two samples have more than one roster between them, or none is there.
+// named reports whether the roster named the responder at some time between two instants. The
+// answer is unknown if there is no sample, or if two samples have more than one roster between them.
 func (s namings) named(from, to time.Time) answer {
 	if len(s) == 0 || s[0].from.After(from) || s[len(s)-1].to.Before(to) {
 		return unknown

@@ -58,7 +58,7 @@ func startWrites(ctx context.Context, nodes ...*cluster.Node) *calls {
 	})
 }
 
-// startReads begins to read keys that nobody writes at some nodes, one after the other.
+// startReads starts reads at some nodes, one after the other, of keys that nobody writes.
 func startReads(ctx context.Context, nodes ...*cluster.Node) *calls {
 	return startCalls(ctx, lab.Load{
 		Clients: len(nodes), Rest: readPace, Retreat: readPace,
@@ -72,7 +72,7 @@ func startReads(ctx context.Context, nodes ...*cluster.Node) *calls {
 	})
 }
 
-// but returns all nodes but one, whose clients would have to find another node first.
+// but returns all nodes except one: clients of that node would have to find another node first.
 func but(nodes []*cluster.Node, one *cluster.Node) []*cluster.Node {
 	return slices.DeleteFunc(slices.Clone(nodes), func(n *cluster.Node) bool { return n == one })
 }

@@ -40,7 +40,7 @@ type Plan struct {
 // tens of megabytes.
 func KeysFor(size int) int { return min(1000, max(16, (64<<20)/max(size, 1))) }
 
-// client is one client. After a failure it goes on to the next node.
+// client is one client, which goes on to the next node after a failure.
 type client struct {
 	at    int // its connection
 	rng   *rand.Rand
@@ -77,7 +77,7 @@ func Run(ctx context.Context, plan Plan) (*lab.Result, error) {
 	return l.Run(ctx)
 }
 
-// connect opens a connection for each client, and waits a second for those that can be.
+// connect opens a connection for each client, and waits at most a second for the connections.
 func (p *Plan) connect(ctx context.Context) (conns []*grpc.ClientConn, err error) {
 	for i := range p.Clients {
 		c, err := nodes.Dial(p.Addresses[(i+int(p.Seed%uint64(len(p.Addresses))))%len(p.Addresses)])

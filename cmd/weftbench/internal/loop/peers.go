@@ -24,8 +24,8 @@ const (
 	redial          = 100 * time.Millisecond
 )
 
-// peers sends messages to the other nodes, over one connection each way, and
-// reads theirs.
+// peers sends messages to the other nodes and reads their messages, over one
+// connection in each direction.
 type peers struct {
 	ctx         context.Context
 	queues      map[uint64]chan *pb.Message
@@ -53,7 +53,7 @@ func startPeers(ctx context.Context, self uint64, addresses map[uint64]string, r
 	return p, nil
 }
 
-// send queues messages, and drops those for which there is no room.
+// send queues messages, and drops messages beyond the queue's bound.
 func (p *peers) send(messages []*pb.Message) {
 	for _, m := range messages {
 		select {
@@ -84,7 +84,7 @@ func (p *peers) dialLoop(id uint64, address string, q chan *pb.Message) {
 	}
 }
 
-// writeMessages writes what is queued, as much as there is at once.
+// writeMessages writes the queued messages, all that are queued at one time together.
 func writeMessages(ctx context.Context, conn net.Conn, q chan *pb.Message) error {
 	w := bufio.NewWriterSize(conn, 64<<10)
 	var buf []byte

@@ -49,8 +49,7 @@ type server struct {
 	reads   map[uint64][]chan struct{}
 }
 
-// storage is the log in memory, with snapshots that are made when they are
-// needed.
+// storage is the log in memory. A snapshot is made when the library asks for one.
 type storage struct {
 	*raft.MemoryStorage
 	state *state
@@ -127,7 +126,7 @@ func (s *server) run(ctx context.Context) error {
 	}
 }
 
-// handle does what a Ready asks for. A leader may send before it has written.
+// handle does the work of a Ready. A leader may send before its own write.
 func (s *server) handle(rd raft.Ready, leads bool) error {
 	if leads {
 		s.peers.send(rd.Messages)
@@ -172,7 +171,7 @@ func (s *server) restore(snap *pb.Snapshot, hard *pb.HardState) error {
 	return err
 }
 
-// apply applies entries and answers those who wait for them here.
+// apply applies entries and answers the callers of this node that wait for them.
 func (s *server) apply(entries []*pb.Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -210,7 +209,7 @@ func (s *server) setApplied(index uint64) {
 	}
 }
 
-// register returns a new id and the channel that its answer comes to.
+// register returns the id of a new call and the channel for the call's answer.
 func (s *server) register() (id []byte, answer chan uint64) {
 	id = binary.BigEndian.AppendUint64(make([]byte, 0, idBytes), s.cfg.ID)
 	id = binary.BigEndian.AppendUint64(id, s.nextID.Add(1))
@@ -251,7 +250,7 @@ func (s *server) propose(ctx context.Context, command []byte) (index uint64, err
 	}
 }
 
-// read waits until this node has applied all that was committed before.
+// read waits until this node has applied every entry committed before the call.
 func (s *server) read(ctx context.Context) error {
 	id, answer := s.register()
 	defer s.forget(id)

@@ -52,10 +52,10 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	return errors.Join(err, s.peers.wait(), s.state.db.Flush(), s.state.db.Close(), s.wal.file.Close())
 }
 
-// receiver returns what takes messages from peers. A forwarded proposal waits
-// inside the library while there is no leader: what comes behind it on the same
-// connection must not, or a node that was restarted would never hear of the new
-// leader.
+// receiver returns the function that takes messages from peers. A forwarded proposal
+// waits inside the library while there is no leader. Messages behind the proposal on
+// the same connection must not wait with it, or a restarted node would never hear of
+// the new leader.
 func (s *server) receiver(ctx context.Context) func(*pb.Message) {
 	return func(m *pb.Message) {
 		if m.GetType() != pb.MsgProp {

@@ -27,8 +27,8 @@ const (
 const (
 	recordHeader = 9 // checksum, length, kind
 	walName      = "log"
-	// rotateBytes is the size at which the log is written anew without what the
-	// state has on disk, and keepBytes is what stays for followers that lag.
+	// rotateBytes is the size at which the log is written anew, without the entries
+	// that the state has on disk. keepBytes of these entries stay, for followers that lag.
 	rotateBytes = 64 << 20
 	keepBytes   = 16 << 20
 )
@@ -46,7 +46,7 @@ type wal struct {
 	mem     *raft.MemoryStorage
 }
 
-// openWAL reads the log in dir, or begins one in which the members are voters.
+// openWAL reads the log in dir, or begins a log whose voters are the members.
 func openWAL(dir string, members []uint64) (*wal, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func openWAL(dir string, members []uint64) (*wal, error) {
 	return w, w.load()
 }
 
-// load reads the file into memory and cuts what was not written to its end.
+// load reads the file into memory and cuts a torn record at the file's end.
 func (w *wal) load() error {
 	data, err := io.ReadAll(w.file)
 	if err != nil {
@@ -141,7 +141,7 @@ func (w *wal) add(kind byte, m proto.Message) error {
 	return nil
 }
 
-// save appends what a Ready holds, and syncs if it must be durable.
+// save appends the entries and the state of a Ready, and syncs if the Ready must be durable.
 func (w *wal) save(hard *pb.HardState, entries []*pb.Entry, sync bool) error {
 	for _, e := range entries {
 		if err := w.add(recordEntry, e); err != nil {

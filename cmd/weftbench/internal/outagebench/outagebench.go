@@ -61,19 +61,19 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Row is what one cluster did under one load, in one round.
+// Row is the measurement of one cluster under one load, in one round.
 type Row struct {
 	Nodes int     `json:"nodes"`
 	Side  string  `json:"side"`
 	Load  float64 `json:"load"`
 	Round int     `json:"round"`
-	// Before is with all nodes, Away from the follower's end on, Back from its
-	// start until it has applied what the leader has.
+	// Before is the time with all nodes up, Away the time after the follower's kill,
+	// Back the time from the follower's start until its state equals the leader's.
 	Before Phase `json:"before"`
 	Away   Phase `json:"away"`
 	Back   Phase `json:"back"`
-	// Missed is how many entries the follower lacked. Sent is what the leader
-	// sent while it caught up, for a byte of value that was written meanwhile.
+	// Missed is the number of entries that the follower lacked. Sent is the number of
+	// bytes that the leader sent during Back, for each byte of value written meanwhile.
 	Missed uint64  `json:"missed"`
 	Sent   float64 `json:"sent"`
 }
@@ -101,7 +101,7 @@ const (
 // The sides. Full copies come first, as what the other is compared with.
 var sides = []string{"off", "on"}
 
-// Run measures all rows: those of one load and number of nodes follow each other, round by round.
+// Run measures all rows, round by round; in a round, the rows of one load and number of nodes follow each other.
 func Run(ctx context.Context, cfg Config) (rows []Row, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -231,7 +231,7 @@ func (r *run) during(ctx context.Context, what string, happens func() error) (Ph
 	return p, nil
 }
 
-// caughtUp waits until a node that was started has applied what the leader has.
+// caughtUp waits until a restarted node has applied every entry that the leader has applied.
 func (r *run) caughtUp(ctx context.Context, n *cluster.Node) error {
 	first := true
 	return r.cluster.WaitFor(ctx, patient, "the node to catch up", func(all []*kvpb.StatusResponse) bool {

@@ -24,10 +24,10 @@ var ErrSkipped = errors.New("skipped")
 // beside them.
 const diskBytes = 128 << 20
 
-// FullDisk gives each node a disk of its own that holds little, and fills it:
-// that of a follower, that of the leader, and then all. A node whose disk is
-// full must say so, acknowledge nothing that only it has, and go on when there
-// is room again; a majority with room goes on all the while.
+// FullDisk gives each node a small disk, and fills the disk of a follower, then
+// the leader's, and then all disks. A node with a full disk must report the full
+// disk, acknowledge nothing that is stored at this node alone, and go on after
+// room was made; a majority with room must never stop.
 func FullDisk(ctx context.Context, cfg Config) (_ *Summary, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -83,8 +83,8 @@ func (r *run) fullLeader(ctx context.Context, d *disks) error {
 	return r.fullOne(ctx, d, leader, "the leader")
 }
 
-// fullOne fills one node's disk, sees that the others go on without it, and
-// makes room again.
+// fullOne fills one node's disk, checks that the other nodes go on, and makes
+// room again.
 func (r *run) fullOne(ctx context.Context, d *disks, n *cluster.Node, role string) error {
 	if err := d.fill(n.ID); err != nil {
 		return err
@@ -123,8 +123,8 @@ func (r *run) fullMajority(ctx context.Context, d *disks) error {
 // grace is what supervisors give a process between SIGTERM and SIGKILL, at least.
 const grace = 10 * time.Second
 
-// fullAndStopped asks all nodes to end while their disks are full. Each must end
-// within its grace period, and nothing that was acknowledged is lost.
+// fullAndStopped asks all nodes to end while their disks are full. Each node must
+// end within its grace period, and no acknowledged write is lost.
 func (r *run) fullAndStopped(ctx context.Context, d *disks) error {
 	if err := r.fillAll(ctx, d); err != nil {
 		return err
@@ -148,8 +148,8 @@ func (r *run) fullAndStopped(ctx context.Context, d *disks) error {
 	return r.acknowledged(ctx)
 }
 
-// fullAndKilled kills all nodes while their disks are full: what was
-// acknowledged before is still there when they start again.
+// fullAndKilled kills all nodes while their disks are full, starts the nodes again,
+// and checks that no acknowledged write is lost.
 func (r *run) fullAndKilled(ctx context.Context, d *disks) error {
 	if err := r.fillAll(ctx, d); err != nil {
 		return err
@@ -169,9 +169,9 @@ func (r *run) fullAndKilled(ctx context.Context, d *disks) error {
 	return r.acknowledged(ctx)
 }
 
-// fillAll fills all disks and waits for a while in which a majority says that it
-// has no room, and nothing is acknowledged. It takes a few tries: nodes make room
-// for themselves, as segments and tables of theirs become obsolete.
+// fillAll fills all disks until a majority reports full disks and no write is
+// acknowledged for a while. A few tries may be needed, because nodes make room
+// by deleting obsolete segments and tables.
 func (r *run) fillAll(ctx context.Context, d *disks) error {
 	r.say("filling the disks of all nodes")
 	for end := time.Now().Add(fillLimit); time.Now().Before(end); {
@@ -223,7 +223,7 @@ func (r *run) recover(ctx context.Context, d *disks, nodes ...*cluster.Node) err
 	return r.acknowledged(ctx)
 }
 
-// says waits until a node says that it has no room, or that it has.
+// says waits until a node reports a full disk, or a disk with room.
 func (r *run) says(ctx context.Context, n *cluster.Node, full bool) error {
 	what := fmt.Sprintf("node %d to say that it has room", n.ID)
 	if full {

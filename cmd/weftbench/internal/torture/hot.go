@@ -44,7 +44,7 @@ type hotCall struct {
 	value string
 }
 
-// register models a key: it holds what was put last, and at first nothing.
+// register models a key, whose value is that of the last put, and at first none.
 var register = porcupine.Model{
 	Init: func() any { return "" },
 	Step: func(state, input, output any) (bool, any) {
@@ -88,7 +88,7 @@ func (h *hot) step(ctx context.Context, c *lab.Call, nodes []kvpb.KVClient) erro
 	return nil
 }
 
-// call makes a call and records it, unless it certainly had no effect.
+// call makes a call and records the call, unless the call certainly had no effect.
 func (h *hot) call(ctx context.Context, client int, node kvpb.KVClient, key string, in hotCall) bool {
 	begin := time.Since(h.start)
 	out, by := "", ""
@@ -141,9 +141,9 @@ func (h *hot) check(ctx context.Context, nodes []kvpb.KVClient) (calls int, err 
 	return calls, err
 }
 
-// withoutUnseen leaves out puts whose outcome is unknown and whose value no read has
-// returned. Each put has a value of its own, so such a put can stand at the end of any
-// order: it changes no verdict, but the time of the check, which doubles with each.
+// withoutUnseen leaves out puts with an unknown outcome and a value that no read has
+// returned. No two puts have the same value, so such a put can stand at the end of any
+// order and changes no verdict; but each such put doubles the time of the check.
 func withoutUnseen(history []porcupine.Operation) (out []porcupine.Operation) {
 	seen := map[string]bool{}
 	for _, op := range history {

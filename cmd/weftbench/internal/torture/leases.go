@@ -50,9 +50,9 @@ func (r *run) name(ctx context.Context, nodes []*cluster.Node) (err error) {
 	return err
 }
 
-// pauseLoop stops processes for longer than leases last, or for a part of that, and lets
-// them go on. Reads that reach them meanwhile are answered then. One time in three other
-// nodes are named before.
+// pauseLoop pauses processes, some for longer than a lease lasts and some for less. A paused
+// process answers the reads that have arrived meanwhile after the pause. One time in three,
+// other responders are named before the pause.
 func (r *run) pauseLoop(ctx context.Context, i, of int, victims []*cluster.Node) error {
 	done := "stopped"
 	if r.rng.IntN(3) == 0 {

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package torture kills the processes of a replicated store under load, again
-// and again, and checks what it promised:
+// and again, and checks the store's promises:
 //
-//   - a write that was acknowledged is there, one that was refused is not, and
-//     one of unknown outcome is either there at all replicas or at none;
-//   - all replicas hold the same;
+//   - an acknowledged write is at all replicas, a refused write at none, and a
+//     write of unknown outcome either at all replicas or at none;
+//   - all replicas have the same keys and values;
 //   - reads and writes of contended keys form a linearizable history.
 package torture
 
@@ -108,7 +108,7 @@ type run struct {
 	sum      Summary
 }
 
-// newRun starts a cluster and the load on it, which stop ends.
+// newRun starts a cluster and a load on the cluster; stop ends both.
 func newRun(ctx context.Context, cfg Config, name string, dataDir func(id int) string) (_ *run, stop func(), err error) {
 	c, err := cluster.Start(ctx, cluster.Config{
 		Name: name, Nodes: cfg.Nodes, Dir: filepath.Join(cfg.Dir, name), DataDir: dataDir,
@@ -129,8 +129,8 @@ func newRun(ctx context.Context, cfg Config, name string, dataDir func(id int) s
 	return r, func() { cancel(); wait() }, nil
 }
 
-// Run does it all. An error says which promise was broken, or what else went
-// wrong.
+// Run kills nodes under load, as often as cfg.Loops says, and compares the replicas at
+// the end. An error names the broken promise, or another failure.
 func Run(ctx context.Context, cfg Config) (_ *Summary, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err

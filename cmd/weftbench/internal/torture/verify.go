@@ -14,8 +14,8 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
 
-// verify compares what the replicas hold with each other and with what the
-// writers know.
+// verify compares the replicas' keys and values with each other, and with the
+// outcomes that the writers have seen.
 func (r *run) verify(ctx context.Context) error {
 	r.say("the load has ended; waiting for all replicas, and comparing")
 	if _, err := r.cluster.WaitLeader(ctx); err != nil {
@@ -58,7 +58,7 @@ func (r *run) verify(ctx context.Context) error {
 	return r.compare(first)
 }
 
-// list returns the digests of all that one node has applied.
+// list returns the digests of all values in the applied state of one node.
 func list(ctx context.Context, node kvpb.KVClient) (map[string][]byte, error) {
 	held := map[string][]byte{}
 	for req := (&kvpb.ListRequest{Local: true, Digests: true}); ; {
@@ -95,7 +95,7 @@ func same(a, b map[string][]byte) error {
 	return d.err()
 }
 
-// compare compares what all replicas hold with what the writers know.
+// compare compares the digests of all replicas with the outcomes that the writers have seen.
 func (r *run) compare(held map[string][]byte) error {
 	var d differences
 	known := 0

@@ -83,8 +83,8 @@ func (t *tally) note(o outcome) {
 	}
 }
 
-// writer writes each of its keys once, with a value of its own, and deletes some
-// of them again.
+// writer writes each of its keys once, each with another value, and deletes some
+// of the keys again.
 type writer struct {
 	id       int
 	rng      *rand.Rand
@@ -98,8 +98,8 @@ type writer struct {
 // errNoAck has a client retreat, because the node is down, or there is no leader.
 var errNoAck = errors.New("not acknowledged")
 
-// startLoad starts the writers and those who contend. Calls are not cut off when the load ends, so
-// that as few as possible are unknown.
+// startLoad starts the writers and the clients of contended keys. When the load ends, calls under way
+// are completed, so that few outcomes are unknown.
 func (r *run) startLoad(ctx context.Context) (wait func()) {
 	nodes := r.clients()
 	for i := range writers {
