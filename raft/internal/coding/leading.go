@@ -186,7 +186,7 @@ func (l *leading) askAnew() {
 // entries: the former leader hardly is. The result says whether there are any carriers.
 func (l *leading) takeOver(former uint64) bool {
 	alive := func(id uint64) bool {
-		return id == l.id || id != former || l.accounts.healthy(id)
+		return id != former || l.accounts.healthy(id)
 	}
 	n := l.raiser.raise(alive)
 	if n > 0 {

@@ -72,7 +72,7 @@ func (ch *changes) raiseCommitted(recs []*record) {
 	check, wants := ch.check, ch.raiser.wants
 	alive := func(id uint64) bool {
 		_, voter := check.voters[id]
-		return voter && (id == ch.id || check.healthy(id))
+		return voter && check.healthy(id)
 	}
 	// A majority misses at most so many voters; the others must suffice.
 	n := len(check.voters)

@@ -160,7 +160,7 @@ func (h *hedger) hedge() {
 			credit /= 2 // the silence may be jitter; the rest is for late entries
 		}
 		waived := h.overdue(rec) || ecraft.HedgeWaived(rec.plan, now-rec.born, rec.plan.Silence > 0 && !h.waitsForLost(rec, now))
-		alive := func(id uint64) bool { return there(id) && (id == h.id || h.accounts.healthy(id)) }
+		alive := func(id uint64) bool { return there(id) && h.accounts.healthy(id) }
 		if h.levelOf(alive) < 1 || h.takesItsTime(rec, alive, now) {
 			h.postpone(rec, now)
 			break // a later answer is for the entries behind, too
@@ -199,12 +199,10 @@ func (h *hedger) sealed(rec *record) {
 // maxCredit bounds what a quiet time may save up for hedges, in bytes.
 const maxCredit = 4 << 20
 
-// acknowledged returns the members with an acknowledgement of an index, this node
-// included.
+// acknowledged returns the members that hold the log up to an index durably. This node is
+// a member like the others: its disk may hang, too.
 func (h *hedger) acknowledged(index uint64) func(id uint64) bool {
-	return func(id uint64) bool {
-		return id == h.id || h.match(id) >= index
-	}
+	return func(id uint64) bool { return h.match(id) >= index }
 }
 
 // lostAt returns when a member that owes an answer for an entry will have been silent
@@ -267,8 +265,8 @@ func (h *hedger) takesItsTime(rec *record, answered func(id uint64) bool, now ti
 	}
 	pace := max(rec.plan.Predicted, time.Millisecond)
 	coming := func(id uint64) bool {
-		a := h.accounts.of[id]
-		return answered(id) || a != nil && a.ackedAt > 0 && now-a.ackedAt < pace
+		at := h.accounts.ackedAt(id)
+		return answered(id) || at > 0 && now-at < pace
 	}
 	return !ecraft.HedgeWaived(rec.plan, now-rec.born, true) && h.levelOf(coming) >= 1 && h.enoughWith(rec, coming)
 }

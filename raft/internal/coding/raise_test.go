@@ -1,0 +1,54 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package coding
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/ecraft"
+)
+
+// predicting assigns half of a payload to each of two followers, whose answers it expects
+// after a time.
+type predicting time.Duration
+
+// Assign implements [ecraft.Policy].
+func (p predicting) Assign(_ *ecraft.Round, units []int) ecraft.Plan {
+	for i := range units {
+		units[i] = 1
+	}
+	return ecraft.Plan{Level: 2, Predicted: time.Duration(p)}
+}
+
+// Both followers have answered, and their halves need the leader's own copy to commit. While
+// the leader's disk gets on, the entry waits for it like for a follower with a queue; a disk
+// that hangs is not waited for: the followers get the other half.
+func TestLateEntryWaitsForOwnDiskThatGetsOn(t *testing.T) {
+	const predicted = 10 * time.Millisecond
+	now := time.Second
+	f := newFake(t, func(c *Config) {
+		c.Policy, c.Clock = predicting(predicted), func() time.Duration { return now }
+	})
+	l := f.leads()
+	f.proposes(text(800))
+	l.hedger.credit = maxCredit
+	for _, id := range []uint64{2, 3} {
+		f.members.Progress[id].Match = 1
+	}
+	now += ecraft.HedgeAfter(ecraft.Plan{Predicted: predicted})
+	f.Stored() // an earlier entry
+	f.Poll()
+	f.perform()
+	require.Len(t, f.entries, 1, "the own disk gets on")
+
+	now += 2 * predicted
+	f.Poll()
+	f.perform()
+	require.Len(t, f.entries, 2, "the own disk hangs")
+	rec := f.ledger.find(1)
+	require.True(t, l.enoughWith(rec, func(id uint64) bool { return id != 1 }), "without the leader")
+}
