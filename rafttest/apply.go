@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/internal/holdings"
 )
 
 // apply applies committed entries to the state machine.
@@ -54,7 +55,7 @@ func (p *coreProcess) applyCommand(data []byte) {
 
 // applyChange puts a change of the members into force.
 func (p *coreProcess) applyChange(e *pb.Entry) {
-	cc, err := decodeChange(e)
+	cc, err := holdings.Change(e)
 	if err != nil {
 		p.s.fail(StateMachineSafety, "node %d, entry %d: %v", p.n.id, p.applied, err)
 		return
@@ -76,17 +77,6 @@ func (p *coreProcess) applyChange(e *pb.Entry) {
 		}
 		p.n.retire()
 	}
-}
-
-func decodeChange(e *pb.Entry) (*pb.ConfChangeV2, error) {
-	if e.GetType() == pb.EntryConfChange {
-		cc := &pb.ConfChange{}
-		err := proto.Unmarshal(e.GetData(), cc)
-		return cc.AsV2(), err
-	}
-	cc := &pb.ConfChangeV2{}
-	err := proto.Unmarshal(e.GetData(), cc)
-	return cc, err
 }
 
 // restore replaces the state machine's state by that of a snapshot, which is

@@ -9,6 +9,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/internal/holdings"
 )
 
 // checker sees all nodes at once, and compares what each does with what all
@@ -309,7 +310,7 @@ func (c *checker) observed(n *node, st sight, conf *pb.ConfState) {
 			count := c.s.countingSets(n, conf)
 			c.majorityHolds(n, count, entryName{commit, term})
 			c.covers(n, count, old, commit)
-			c.s.wideCommit(n, len(count) > len(sets(conf)))
+			c.s.wideCommit(n, len(count) > len(holdings.Sets(conf)))
 			c.lookClosely()
 			c.s.faults.committed(n, entryName{commit, term})
 		}

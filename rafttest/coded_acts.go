@@ -227,7 +227,7 @@ func (f *faults) elected(n *node) {
 // cut.
 func (f *faults) committed(n *node, e entryName) {
 	s, c := f.s, f.s.plan.coded
-	if c == nil || c.brief == nil || s.calm() || !s.check.truth.coded(e) {
+	if c == nil || c.brief == nil || s.calm() || !s.check.truth.Coded(e.id()) {
 		return
 	}
 	if j := s.plan.joints; j != nil && j.theme == themeStuck {

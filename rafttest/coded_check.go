@@ -4,13 +4,11 @@
 package rafttest
 
 import (
-	"hash/maphash"
 	"math"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -19,15 +17,15 @@ import (
 // looked reads an entry that a node appends: the copy must be the header's
 // assignment to the node, and the header must agree with other copies.
 func (c *checker) looked(n *node, e *pb.Entry, before uint64) {
-	if _, err := c.truth.look(n.id, e, before); err != nil {
+	if err := c.truth.Look(n.id, e, before); err != nil {
 		c.s.fail(LogMatching, "node %d: %v", n.id, err)
 		return
 	}
-	if c.truth.coded(entryName{e.GetIndex(), e.GetTerm()}) {
+	if c.truth.Coded(entryName{e.GetIndex(), e.GetTerm()}.id()) {
 		c.s.coded.CodedAppends++
 		c.lastCoded = max(c.lastCoded, e.GetIndex())
 	}
-	if err := c.truth.complete(n.id, e, c.releasedAnywhere()); err != nil {
+	if err := c.truth.Complete(n.id, e, c.releasedAnywhere()); err != nil {
 		c.s.fail(AssignedHeld, "%v", err)
 	}
 }
@@ -43,33 +41,12 @@ func (c *checker) releasedAnywhere() uint64 {
 	return most
 }
 
-// coded reports whether an entry is known to be coded.
-func (t *truth) coded(e entryName) bool {
-	f := t.facts[e]
-	return f != nil && f.header != nil && f.header.Kind == ecraft.Coded
-}
-
-// isPayload reports whether a host's entry has the proposed payload. A carrier
-// has none.
-func (t *truth) isPayload(name entryName, e *pb.Entry) bool {
-	f := t.facts[name]
-	switch {
-	case f == nil || f.typ != e.GetType():
-		return false
-	case f.header == nil:
-		return f.print == maphash.Bytes(t.seed, e.GetData())
-	case f.header.Kind == ecraft.Carrier:
-		return len(e.GetData()) == 0
-	}
-	return len(e.GetData()) == f.header.PayloadLen && ecraft.Checksum(e.GetData()) == f.header.PayloadCRC
-}
-
 // durableView looks at all disks as they would be after a loss of power.
 func (c *checker) durableView(upTo uint64) *view {
-	v := &view{t: c.truth, disks: map[uint64]*image{}, upTo: upTo}
+	v := newView(c.truth, upTo)
 	for _, n := range c.s.nodes {
 		if n.disk != nil {
-			v.disks[n.id] = &n.disk.durable
+			v.add(n.id, &n.disk.durable)
 		}
 	}
 	return v
@@ -85,11 +62,11 @@ func (c *checker) covers(n *node, count [][]uint64, old, commit uint64) {
 	for i := max(old, f.base.index) + 1; i <= commit; i++ {
 		term, ok := f.termOf(i)
 		e := entryName{i, term}
-		if !ok || c.truth.facts[e] == nil {
+		if !ok || c.truth.Fact(e.id()) == nil {
 			continue
 		}
 		c.countCommit(v, count, e)
-		if err := v.covered(count, e); err != nil {
+		if err := v.Covered(count, e.id()); err != nil {
 			c.s.fail(Coverage, "node %d, leader of term %d: %v", n.id, f.hard.term, err)
 			return
 		}
@@ -109,7 +86,7 @@ func (c *checker) plainLeads(n *node) {
 		for _, e := range m.disk.durable.entries {
 			i := e.GetIndex()
 			committed := i < uint64(len(c.committed)) && c.committed[i] == e.GetTerm()
-			if committed && i > released(&m.disk.durable) && c.truth.coded(entryName{i, e.GetTerm()}) {
+			if committed && i > released(&m.disk.durable) && c.truth.Coded(entryName{i, e.GetTerm()}.id()) {
 				c.s.fail(Recoverability, "node %d leads without coding, and node %d may need entry %d, which is committed and coded", n.id, m.id, i)
 				return
 			}
@@ -121,16 +98,16 @@ func (c *checker) plainLeads(n *node) {
 // countCommit counts an entry committed coded, and whether the commit took
 // riders.
 func (c *checker) countCommit(v *view, count [][]uint64, e entryName) {
-	if !c.truth.coded(e) {
+	if !c.truth.Coded(e.id()) {
 		return
 	}
 	c.s.coded.CodedCommits++
-	if v.upTo == e.index {
+	if v.UpTo == e.index {
 		return
 	}
-	bare := *v
-	bare.upTo = e.index
-	if bare.covered(count, e) != nil {
+	bare := v.View
+	bare.UpTo = e.index
+	if bare.Covered(count, e.id()) != nil {
 		c.s.coded.RidersDecided++
 	}
 }

@@ -94,7 +94,7 @@ func (s *sim) codedUnderWay(n *node) bool {
 	}
 	commit := p.rn.BasicStatus().GetCommit()
 	for _, e := range n.disk.live.entries {
-		if e.GetIndex() > commit && s.check.truth.coded(entryName{e.GetIndex(), e.GetTerm()}) {
+		if e.GetIndex() > commit && s.check.truth.Coded(entryName{e.GetIndex(), e.GetTerm()}.id()) {
 			return true
 		}
 	}

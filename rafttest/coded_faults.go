@@ -80,16 +80,16 @@ func (s *sim) spoil(m *pb.Message) *pb.Message {
 func (s *sim) lie(m *pb.Message) *pb.Message {
 	m = proto.Clone(m).(*pb.Message)
 	for _, e := range m.GetEntries() {
-		fact := s.check.truth.facts[entryName{e.GetIndex(), e.GetTerm()}]
+		fact := s.check.truth.Fact(entryName{e.GetIndex(), e.GetTerm()}.id())
 		units, err := gossip.ParseUnits(e.GetData())
-		if err != nil || fact == nil || fact.header == nil || fact.header.Kind != ecraft.Coded {
+		if err != nil || fact == nil || fact.Header == nil || fact.Header.Kind != ecraft.Coded {
 			continue
 		}
-		payload := make([]byte, fact.header.PayloadLen)
+		payload := make([]byte, fact.Header.PayloadLen)
 		for i := range payload {
 			payload[i] = byte(s.net2.Uint32())
 		}
-		word := ecraft.NewCodeword(fact.header, payload)
+		word := ecraft.NewCodeword(fact.Header, payload)
 		for i, u := range units {
 			units[i] = word.Strip(u.Slot, u.First, u.Count)
 		}

@@ -7,13 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"go.etcd.io/raft/v3/confchange"
 	pb "go.etcd.io/raft/v3/raftpb"
-	"go.etcd.io/raft/v3/tracker"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/internal/holdings"
 )
 
 // This file is hosts in a hurry: with Config.DisableConfChangeValidation hosts check
@@ -126,7 +125,7 @@ func (h *hurried) follow(snap *pb.Snapshot, ents []*pb.Entry) {
 		if e.GetType() == pb.EntryNormal {
 			continue
 		}
-		cc, err := decodeChange(e)
+		cc, err := holdings.Change(e)
 		if err != nil {
 			continue // reported when the change is applied
 		}
@@ -171,7 +170,7 @@ func (p *coreProcess) expected() *pb.ConfState {
 	}
 	ahead, conf := p.ahead(), p.conf
 	for _, l := range ahead {
-		if next := becomes(conf, l.cc); next != nil {
+		if next := holdings.Becomes(conf, l.cc); next != nil {
 			conf = next
 		}
 	}
@@ -179,27 +178,6 @@ func (p *coreProcess) expected() *pb.ConfState {
 		return nil
 	}
 	return conf
-}
-
-// becomes returns the configuration after a change; nil if the change does not fit.
-func becomes(conf *pb.ConfState, cc *pb.ConfChangeV2) *pb.ConfState {
-	t := tracker.MakeProgressTracker(1, 0)
-	var err error
-	if t.Config, t.Progress, err = confchange.Restore(confchange.Changer{Tracker: t, LastIndex: 1}, conf); err != nil {
-		return nil
-	}
-	change := confchange.Changer{Tracker: t, LastIndex: 1}
-	if auto, joint := cc.EnterJoint(); cc.LeaveJoint() {
-		t.Config, _, err = change.LeaveJoint()
-	} else if joint {
-		t.Config, _, err = change.EnterJoint(auto, cc.Changes...)
-	} else {
-		t.Config, _, err = change.Simple(cc.Changes...)
-	}
-	if err != nil {
-		return nil
-	}
-	return t.ConfState()
 }
 
 // membersAt returns the members at a node, by an operator's view, and whether the
@@ -222,7 +200,7 @@ func (s *sim) membersAt(n *node) (*pb.ConfState, bool) {
 func (p *coreProcess) proposeChange(cc pb.ConfChangeI) {
 	v2, ahead, leads, term := cc.AsV2(), p.ahead(), p.leads(), p.rn.BasicStatus().GetTerm()
 	if p.s.hurry() == hurryKnows {
-		if conf := p.expected(); !leads || conf == nil || becomes(conf, v2) == nil {
+		if conf := p.expected(); !leads || conf == nil || holdings.Becomes(conf, v2) == nil {
 			return
 		}
 	}
@@ -246,7 +224,7 @@ func (p *coreProcess) refuses(e *pb.Entry, cc *pb.ConfChangeV2) bool {
 			p.s.coded.InARowApplied++
 		}
 	}
-	if p.s.hurry() != hurryRefuses || becomes(p.conf, cc) != nil {
+	if p.s.hurry() != hurryRefuses || holdings.Becomes(p.conf, cc) != nil {
 		return false
 	}
 	p.s.coded.ChangesRefused++

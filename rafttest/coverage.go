@@ -8,69 +8,26 @@ import (
 	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/rafttest/internal/holdings"
 )
 
 // view is the disks of a cluster at one moment.
 type view struct {
+	holdings.View
 	t     *truth
 	disks map[uint64]*image
-	// upTo is the last entry whose riders count.
-	upTo uint64
 }
 
-// whole stands for more units than any entry needs: the node has released it.
-const whole = 1 << 20
-
-func (v *view) holds(node uint64, e entryName) int { return v.t.holds(v.disks[node], e, v.upTo) }
-
-// least returns the sum of the least k holdings of an entry among voters.
-func (v *view) least(voters []uint64, k int, e entryName) int {
-	held := make([]int, 0, maxNodes)
-	for _, id := range voters {
-		held = append(held, v.holds(id, e))
-	}
-	slices.Sort(held)
-	sum := 0
-	for _, h := range held[:min(k, len(held))] {
-		sum += h
-	}
-	return sum
+// newView looks at no disk yet; riders count in entries up to an index.
+func newView(t *truth, upTo uint64) *view {
+	return &view{t: t, disks: map[uint64]*image{}, View: holdings.View{Truth: t.Truth, Disks: map[uint64]holdings.Disk{}, UpTo: upTo}}
 }
 
-// sets returns the voter sets of a configuration.
-func sets(conf *pb.ConfState) [][]uint64 {
-	if isJoint(conf) {
-		return [][]uint64{conf.GetVoters(), conf.GetVotersOutgoing()}
-	}
-	return [][]uint64{conf.GetVoters()}
-}
+// add has the view look at a node's disk.
+func (v *view) add(node uint64, im *image) { v.disks[node], v.Disks[node] = im, im }
 
-// covered checks an entry just committed by a leader: the units of any half of
-// the voters (a majority, for an odd number) restore the entry.
-func (v *view) covered(sets [][]uint64, e entryName) error {
-	need := v.t.facts[e].need()
-	for _, voters := range sets {
-		if sum := v.least(voters, (len(voters)+1)/2, e); len(voters) > 0 && sum < need {
-			return fmt.Errorf("entry %d of term %d is committed; some %d of the voters %v hold %d units, of %d that it needs%s",
-				e.index, e.term, (len(voters)+1)/2, voters, sum, need, v.table(voters, e))
-		}
-	}
-	return nil
-}
-
-// table lists the nodes' units of an entry.
-func (v *view) table(nodes []uint64, e entryName) string {
-	text := ""
-	for _, id := range nodes {
-		switch h := v.holds(id, e); h {
-		case whole:
-			text += fmt.Sprintf(" %d:released", id)
-		default:
-			text += fmt.Sprintf(" %d:%d", id, h)
-		}
-	}
-	return text
-}
+func (v *view) holds(node uint64, e entryName) int { return v.Holds(node, e.id()) }
 
 // candidacy is a way in which a node may yet come to lead: by its configuration
 // of now, or of after a restart, with the unapplied configurations in its log
@@ -117,7 +74,7 @@ func (v *view) appliesFirst(node uint64, im *image, at confAt) bool {
 			return false
 		case e.GetType() != pb.EntryNormal:
 			return true
-		case v.t.coded(name) && v.holds(node, name) < v.t.facts[name].need():
+		case v.t.Coded(name.id()) && v.holds(node, name) < v.t.Fact(name.id()).Need():
 			return false
 		}
 	}
@@ -128,7 +85,7 @@ func (v *view) appliesFirst(node uint64, im *image, at confAt) bool {
 // configuration: the sets of the configuration, and if the log has more than
 // one further configuration, the sets of each that ever came into force.
 func (v *view) needs(im *image, at confAt) [][]uint64 {
-	needs := sets(at.conf)
+	needs := holdings.Sets(at.conf)
 	var unapplied []uint64
 	for _, e := range im.entries {
 		if e.GetIndex() > at.index && e.GetType() != pb.EntryNormal {
@@ -140,7 +97,7 @@ func (v *view) needs(im *image, at confAt) [][]uint64 {
 	}
 	for _, known := range v.t.confs {
 		if slices.Contains(unapplied, known.index) {
-			needs = append(needs, sets(known.conf)...)
+			needs = append(needs, holdings.Sets(known.conf)...)
 		}
 	}
 	return needs
@@ -175,7 +132,7 @@ func end(im *image) (term, index uint64) {
 
 // recoverable checks that whoever may yet lead can restore a committed entry.
 func (v *view) recoverable(cands []candidacy, e entryName) error {
-	fact := v.t.facts[e]
+	fact := v.t.Fact(e.id())
 	if fact == nil {
 		return nil // of before the first snapshot
 	}
@@ -186,12 +143,12 @@ func (v *view) recoverable(cands []candidacy, e entryName) error {
 		}) {
 			continue
 		}
-		i := slices.IndexFunc(c.needs, func(voters []uint64) bool { return v.least(voters, len(voters)/2+1, e) >= fact.need() })
+		i := slices.IndexFunc(c.needs, func(voters []uint64) bool { return v.Least(voters, len(voters)/2+1, e.id()) >= fact.Need() })
 		if i >= 0 {
 			fine = append(fine, c.needs[i])
 			continue
 		}
-		if err := v.decides(c, e, fact.need()); err != nil {
+		if err := v.decides(c, e, fact.Need()); err != nil {
 			return err
 		}
 	}
@@ -211,7 +168,7 @@ func (v *view) decides(c candidacy, e entryName, need int) error {
 	for subset := range 1 << len(all) {
 		if sum, ok := v.quorum(c, all, subset, e); ok && sum < need {
 			return fmt.Errorf("committed entry %d of term %d needs %d units; node %d, which may lead with majorities of %v, can end up with %d of them%s",
-				e.index, e.term, need, c.node, c.needs, sum, v.table(all, e))
+				e.index, e.term, need, c.node, c.needs, sum, v.Table(all, e.id()))
 		}
 	}
 	return nil

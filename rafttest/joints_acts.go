@@ -7,6 +7,8 @@ import (
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/rafttest/internal/holdings"
 )
 
 // This file is the acts and the moments of joints.
@@ -278,36 +280,16 @@ func (f *faults) sideOf(n *node, with, without []uint64) (side uint) {
 // change waits, those after each change. In place of the members in force stand those that a
 // node has learned from others, if it has.
 func (s *sim) countingSets(n *node, conf *pb.ConfState) [][]uint64 {
-	count := sets(conf)
 	p, ok := n.proc.(*coreProcess)
 	if !ok || s.plan.coded == nil || n.uncoded {
-		return count
+		return holdings.Sets(conf)
 	}
-	from, coming := p.inForce, 0
+	from := p.inForce
 	if at := p.rn.CodingStatus().MembersAt; at > 0 {
 		from, conf = at, s.check.confAt(at)
-		count = sets(conf)
 		s.joints.Learned++
 	}
-	now := count
-	for _, e := range n.disk.live.entries {
-		if e.GetType() == pb.EntryNormal || e.GetIndex() <= from {
-			continue
-		}
-		cc, err := decodeChange(e)
-		if err != nil {
-			break
-		}
-		coming++
-		if next := becomes(conf, cc); next != nil {
-			conf = next
-			count = append(count, sets(conf)...)
-		}
-	}
-	if coming < 2 {
-		return now
-	}
-	return count
+	return holdings.Counting(conf, n.disk.live.entries, from)
 }
 
 // sending tells of moments that a message shows.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/internal/holdings"
 )
 
 // leaseVouched checks a message of leases that a node sends: a grant and the word that a
@@ -38,6 +39,6 @@ func (c *checker) noteCommits(n *node, conf *pb.ConfState, st sight) {
 	term, known := c.nodes[n.id].termOf(st.commit)
 	if first && c.s.plan.leased != nil && st.role != raft.StateLeader && known && term == st.term && !c.s.opts.Outside {
 		c.s.leased.FirstByNotes++
-		c.majorityHolds(n, sets(conf), entryName{st.commit, term})
+		c.majorityHolds(n, holdings.Sets(conf), entryName{st.commit, term})
 	}
 }

@@ -99,7 +99,7 @@ func (c *checker) applied(n *node, e *pb.Entry) {
 func (c *checker) asAppended(e *pb.Entry) bool {
 	name := entryName{e.GetIndex(), e.GetTerm()}
 	if c.truth != nil {
-		return c.truth.isPayload(name, e)
+		return c.truth.IsPayload(name.id(), e)
 	}
 	return c.entries[name].content == mix(mixInt(fnvOffset, uint64(e.GetType())), e.GetData())
 }

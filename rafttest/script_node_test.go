@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/internal/holdings"
 )
 
 // scriptNode is a node of a script: a disk, a core, and a host that does at
@@ -305,7 +306,7 @@ func (n *scriptNode) apply(ents []*pb.Entry) {
 		n.applied = i
 		switch {
 		case e.GetType() != pb.EntryNormal:
-			cc, err := decodeChange(e)
+			cc, err := holdings.Change(e)
 			if err != nil {
 				n.s.rules.breaks("node %d, entry %d: %v", n.id, i, err)
 				return

@@ -55,13 +55,13 @@ func (s *script) holdings(a scriptArgs) error {
 		}
 		seen[term] = true
 		e := entryName{index, term}
-		fact := s.truth.facts[e]
-		if fact.header == nil {
+		fact := s.truth.Fact(e.id())
+		if fact.Header == nil {
 			fmt.Fprintf(&s.out, "%d/%d plain:", index, term)
 		} else {
-			fmt.Fprintf(&s.out, "%d/%d %v, %d units restore it:", index, term, fact.header.Kind, fact.need())
+			fmt.Fprintf(&s.out, "%d/%d %v, %d units restore it:", index, term, fact.Header.Kind, fact.Need())
 		}
-		fmt.Fprintf(&s.out, "%s\n", v.table(s.ids, e))
+		fmt.Fprintf(&s.out, "%s\n", v.Table(s.ids, e.id()))
 	}
 	if len(seen) == 0 {
 		fmt.Fprintf(&s.out, "%d is in no log\n", index)
@@ -71,9 +71,9 @@ func (s *script) holdings(a scriptArgs) error {
 
 // view looks at all disks.
 func (s *script) view() *view {
-	v := &view{t: s.truth, disks: map[uint64]*image{}, upTo: math.MaxUint64}
+	v := newView(s.truth, math.MaxUint64)
 	for _, n := range s.nodes {
-		v.disks[n.id] = &n.disk.durable
+		v.add(n.id, &n.disk.durable)
 	}
 	return v
 }
@@ -135,10 +135,10 @@ func (s *script) decided(v *view, live map[uint64]confAt, committed map[uint64]u
 func (s *script) read(n *scriptNode, im *image, releasedAnywhere uint64) error {
 	before := im.baseTerm
 	for _, e := range im.entries {
-		if _, err := s.truth.look(n.id, e, before); err != nil {
+		if err := s.truth.Look(n.id, e, before); err != nil {
 			return fmt.Errorf("node %d: %w", n.id, err)
 		}
-		if err := s.truth.complete(n.id, e, releasedAnywhere); err != nil {
+		if err := s.truth.Complete(n.id, e, releasedAnywhere); err != nil {
 			return err
 		}
 		before = e.GetTerm()

@@ -27,6 +27,7 @@ func TestPlantedBugs(t *testing.T) {
 		{NoWait, 300, nil},
 		{NoFsync, 100, nil},
 		{EarlyAck, 100, nil},
+		{OwnEarly, 100, disksHang},
 		{NoQueueBudget, 300, nil},
 		{NoInboxBudget, 300, narrow},
 		{NoLinkBudget, 300, narrow},
@@ -58,6 +59,15 @@ func hunt(opts Options, within uint64) (found *Result) {
 		return found == nil
 	})
 	return found
+}
+
+// disksHang makes a plan of five members that code and go on, on disks that are fast and sometimes
+// hang: whatever is durable, nothing is lost.
+func disksHang(p *plan) {
+	p.voters, p.coding = 5, coding{on: true, threshold: 1, level: 3}
+	p.costs.Sync, p.costs.DiskKiB, p.costs.Delay = 20*time.Microsecond, time.Microsecond, 5*time.Millisecond
+	p.crash, p.kill, p.tornWrite, p.fullDisk, p.damage, p.members, p.fallWhenFull = 0, 0, 0, 0, 0, 0, 0
+	p.slowDisk, p.hungDisk = 0, 100*time.Millisecond
 }
 
 // lateProposals makes a plan in which proposals come late: connections are held

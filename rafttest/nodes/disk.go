@@ -164,8 +164,9 @@ func (w logWork) give() error {
 		return err
 	}
 	a, m := *w.append, w.m
-	early := m.n.w.opts.Bug == EarlyAck
+	early := m.n.w.opts.Bug == EarlyAck || m.n.w.opts.Bug == OwnEarly && m.core.State().Role == raft.StateLeader
 	err := m.log.Append(a.Write, func(err error) {
+		m.written(a.Write, err)
 		switch {
 		case err != nil:
 			m.n.disk.failed(err)
@@ -177,6 +178,17 @@ func (w logWork) give() error {
 		m.drive.Post(0, func(r *replica.Replica) { r.AppendDone(a) })
 	}
 	return err
+}
+
+// written hears that a write is durable, unless the engine has failed, or power: then only the
+// files say how far the log goes.
+func (m *member) written(w storage.Write, err error) {
+	if err != nil || m.n.disk.Blown() {
+		return
+	}
+	if err := m.g.heldBy(m.n).durable(w); err != nil {
+		m.n.w.fail(LogMatching, "group %d: %v: %v", m.g.id, m.n, err)
+	}
 }
 
 // failed is called by the engine when it gives up.

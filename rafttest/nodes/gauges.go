@@ -5,13 +5,14 @@ package nodes
 
 import (
 	"github.com/weftraft/weft/gossip"
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 )
 
 // gauges compares the queues of a member, and of its node, with their bounds. A
 // queue that takes any element while below the bound may exceed the bound by an
 // element.
-func (m *member) gauges() {
+func (m *member) gauges(st *replica.Status) {
 	n, w := m.n, m.n.w
 	p := &w.plan
 	over := func(what string, have, bound int) {
@@ -25,7 +26,6 @@ func (m *member) gauges() {
 	}
 	over("calls at the door", m.atDoor.calls, p.calls)
 	over("commands at the door", m.atDoor.bytes, p.queueBytes)
-	st := m.r.Status()
 	over("commands", st.Queued, p.queueBytes)
 	over("calls", st.Waiting, p.calls)
 	over("apply stage", m.drive.StepsBytes(), p.applyBytes+2*p.largestEntry())

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weftraft/weft/rafttest/internal/holdings"
 	"github.com/weftraft/weft/rawnode/session"
 )
 
@@ -30,6 +31,9 @@ type group struct {
 	// repeated has, by context, where changes stand first that a leader has appended
 	// again.
 	repeated map[string]uint64
+	// view is the disks of all nodes, and committed the highest commit index of any member.
+	view      holdings.View
+	committed uint64
 	// lastLeader and changes count changes of the leader.
 	lastLeader uint64
 	changes    int
@@ -55,6 +59,10 @@ type leadership struct{ node, life uint64 }
 
 func newGroup(w *sim, id uint64) *group {
 	g := &group{w: w, id: id, tries: map[uint32]fate{}, effects: map[uint32]bool{}, fresh: freshness{places: map[uint32]uint64{}}, last: map[session.ID]uint64{}, leaders: map[uint64]leadership{}, repeated: map[string]uint64{}}
+	g.view.Disks = map[uint64]holdings.Disk{}
+	if w.plan.coding.on {
+		g.view.Truth = holdings.NewTruth(0)
+	}
 	for n := uint64(1); n <= uint64(w.plan.voters); n++ {
 		g.founders = append(g.founders, n)
 		g.told[n] = true

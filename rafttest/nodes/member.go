@@ -33,6 +33,8 @@ type member struct {
 	role  raft.StateType               // when last looked at
 	own   struct{ term, index uint64 } // the last entry appended as a leader
 
+	commits commits
+
 	bytes    [wire.NumClasses]int // of messages that wait for a turn
 	blocking []func()             // connections that wait for room for their messages
 	ticking  bool                 // a tick waits for a turn
@@ -84,6 +86,9 @@ func newMember(n *node, g *group) (*member, error) {
 		err = m.writeNow(*w)
 	}
 	if err == nil {
+		err = m.found()
+	}
+	if err == nil {
 		m.r, err = replica.New(cfg)
 	}
 	if err == nil {
@@ -92,6 +97,18 @@ func newMember(n *node, g *group) (*member, error) {
 		m.local = m.localReads(cfg)
 	}
 	return m, err
+}
+
+// found takes the log as it is at the start.
+func (m *member) found() error {
+	h := m.g.heldBy(m.n)
+	if m.n.disk.damage == nil { // else the log before the damage counts: an operator repairs the files
+		if err := h.found(m.log); err != nil {
+			return err
+		}
+	}
+	m.commits.logged(h.entries)
+	return nil
 }
 
 // writeNow begins a log.
@@ -190,7 +207,9 @@ func (m *member) TurnEnds() {
 		m.meets(momentElected)
 	}
 	m.role = st.Role
-	m.gauges()
+	status := m.r.Status()
+	m.gauges(&status)
+	m.looksAtCommit(&status)
 }
 
 // Send is the send stage: encoding and writing take time.
@@ -215,6 +234,7 @@ func (m *member) Send(messages []wire.Message) {
 // Append gives work to the log.
 func (m *member) Append(a *replica.Append) {
 	m.appends(a.Write.Entries)
+	m.commits.logged(a.Write.Entries)
 	c := &m.n.w.plan.costs
 	var cost time.Duration
 	for _, e := range a.Write.Entries {

@@ -68,23 +68,27 @@ func (v *Violation) Error() string {
 
 // The invariants, by name.
 const (
-	ElectionSafety  = "election safety"      // at most one leader of a group in a term
-	SameCommands    = "same commands"        // replicas apply the same commands, with the same results
-	EqualStates     = "equal states"         // and are equal in the end
-	AtMostOnce      = "at most once"         // a command takes effect once, however often it was tried
-	SessionOrder    = "session order"        // commands of a session take effect in order
-	Verdicts        = "verdicts"             // what was refused has no effect; a call ends once, and in time
-	NothingLost     = "nothing lost"         // what was acknowledged stays
-	Linearizability = "linearizability"      // of what clients saw
-	Fresh           = "fresh"                // a read sees all writes that its policy says
-	OnePlace        = "one place, one entry" // entries follow each other, and a leader's follow its last
-	Budgets         = "budgets"              // no queue is longer than its bound
-	Liveness        = "liveness"             // in the end, all works again within a bound
-	Damage          = "damage"               // a damaged log gives out nothing that was not written
-	NoFailure       = "no failure"           // no node panics, fails, or refuses an honest message
-	NoGap           = "no gap"               // scenarios: the time without a write is bounded
-	Definite        = "definite outcome"     // scenarios: no outcome is unknown
-	Goodput         = "goodput"              // scenarios: overload does not stop the work
+	ElectionSafety   = "election safety"      // at most one leader of a group in a term
+	SameCommands     = "same commands"        // replicas apply the same commands, with the same results
+	EqualStates      = "equal states"         // and are equal in the end
+	AtMostOnce       = "at most once"         // a command takes effect once, however often it was tried
+	SessionOrder     = "session order"        // commands of a session take effect in order
+	Verdicts         = "verdicts"             // what was refused has no effect; a call ends once, and in time
+	NothingLost      = "nothing lost"         // what was acknowledged stays
+	Linearizability  = "linearizability"      // of what clients saw
+	Fresh            = "fresh"                // a read sees all writes that its policy says
+	LogMatching      = "log matching"         // an entry is the same in each log
+	LogKept          = "log kept"             // a log has, after a crash, what was durable
+	CommitDurability = "commit durability"    // committed: on the disks of a majority
+	Coverage         = "coverage"             // committed: any half of the voters can restore it
+	OnePlace         = "one place, one entry" // entries follow each other, and a leader's follow its last
+	Budgets          = "budgets"              // no queue is longer than its bound
+	Liveness         = "liveness"             // in the end, all works again within a bound
+	Damage           = "damage"               // a damaged log gives out nothing that was not written
+	NoFailure        = "no failure"           // no node panics, fails, or refuses an honest message
+	NoGap            = "no gap"               // scenarios: the time without a write is bounded
+	Definite         = "definite outcome"     // scenarios: no outcome is unknown
+	Goodput          = "goodput"              // scenarios: overload does not stop the work
 )
 
 // Bug is a mistake, planted to see whether it is found.
@@ -101,6 +105,7 @@ const (
 	NoWait              // a read gets its barrier, and does not wait for it
 	NoFsync             // writes are not synced
 	EarlyAck            // a write is acknowledged when queued
+	OwnEarly            // a leader's own write is
 	NoQueueBudget       // commands are queued without a bound
 	NoInboxBudget       // messages are queued without a bound
 	NoLinkBudget        // messages for a peer that does not read are kept
@@ -116,7 +121,7 @@ const (
 )
 
 var bugNames = [endOfBugs]string{"none", "term-ignored", "lost-origins", "lost-sessions", "no-sessions", "follower-barrier",
-	"no-wait", "no-fsync", "early-ack", "no-queue-budget", "no-inbox-budget", "no-link-budget", "apply-again", "newer-body",
+	"no-wait", "no-fsync", "early-ack", "own-early", "no-queue-budget", "no-inbox-budget", "no-link-budget", "apply-again", "newer-body",
 	"refused-late", "wild-clocks", "ticked-clock", "ticked-reads", "late-permit", "cut-log"}
 
 // String returns the bug's name.

@@ -35,6 +35,8 @@ type Reach struct {
 	Wishes, Granted, Revoked, Adopted, Removed, Restored uint64 // leases and rosters
 	NoteCommits                                          uint64
 	TunerSwitches, TunedSpans                            uint64
+	LogsFound                                            uint64 // at starts, compared with what was durable
+	CodedCommits, RidersDecided                          uint64 // entries recounted from disks; those that riders have committed
 	LeasedRuns                                           uint64 // runs with leases on
 }
 
