@@ -4,6 +4,7 @@
 package weft
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,12 +53,14 @@ type Group struct {
 
 	changes changes
 
-	out      atomic.Bool     // this node is known to have been removed
-	gone     context.Context // ends when out is set
-	goneNow  context.CancelFunc
-	done     func() <-chan struct{} // makes the channel of Done, once
-	opened   time.Time
-	weighing atomic.Bool // the word of another node that this one is lost
+	out     atomic.Bool     // this node is known to have been removed
+	gone    context.Context // ends when out is set
+	goneNow context.CancelFunc
+	done    func() <-chan struct{} // makes the channel of Done, once
+	opened  time.Time
+	// electionTimeout is the least time after which followers take a silent leader for dead.
+	electionTimeout time.Duration
+	weighing        atomic.Bool // the word of another node that this one is lost
 	// comparing: a command of comparisons is being proposed.
 	comparing atomic.Bool
 
@@ -141,7 +144,7 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	if err != nil {
 		return nil, fmt.Errorf("open the log of group %d: %w", id, err)
 	}
-	g := &Group{node: n, id: id, user: sm, turn: make(chan struct{}, 1), opened: time.Now()}
+	g := &Group{node: n, id: id, user: sm, turn: make(chan struct{}, 1), opened: time.Now(), electionTimeout: 10 * n.options.TickInterval}
 	g.done = sync.OnceValue(g.ended)
 	g.ending, g.end = context.WithCancel(context.Background())
 	g.gone, g.goneNow = context.WithCancel(context.Background())
@@ -155,7 +158,7 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 		Transport:    n.transport,
 		TickInterval: n.options.TickInterval,
 		Recorder:     n.options.recordGroup(id),
-		Logger:       n.options.Logger,
+		Logger:       n.options.part("host"),
 	}}
 	if err := c.take(id, options); err != nil {
 		return nil, fmt.Errorf("group %d: %w", id, err)
@@ -165,6 +168,9 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	}
 	c.hideOwnCommands()
 	g.comparer.Every = c.compareEvery
+	if ticks := c.host.Replica.ElectionTick; ticks > 0 {
+		g.electionTimeout = time.Duration(ticks) * cmp.Or(c.host.TickInterval, n.options.TickInterval)
+	}
 	done := front.Timed(n.options.Logger, "opening the group, which loads the state and reads the log,", "node", n.options.ID, "group", id)
 	g.host, err = rawnode.New(c.host)
 	if done(); err != nil {

@@ -288,7 +288,7 @@ func (g *Group) tryAlter(ctx context.Context, steps ...*pb.ConfChangeSingle) err
 
 // pause waits for an election timeout, and reports whether there is time for another try.
 func (g *Group) pause(ctx context.Context) bool {
-	wait := g.node.electionTimeout()
+	wait := g.electionTimeout
 	if at, ok := ctx.Deadline(); ok && time.Until(at) < wait {
 		return false
 	}
@@ -466,14 +466,11 @@ const inService = 30
 // weighed is how many election timeouts a member looks for a leader and a majority.
 const weighed = 3
 
-// electionTimeout is the least time after which followers take a silent leader for dead.
-func (n *Node) electionTimeout() time.Duration { return 10 * n.options.TickInterval }
-
 // weigh decides whether this node obeys the word of another node, which has recovered the group
 // without this one.
 func (g *Group) weigh(by uint64) {
 	o := &g.node.options
-	if time.Since(g.opened) < inService*g.node.electionTimeout() || !g.led() {
+	if time.Since(g.opened) < inService*g.electionTimeout || !g.led() {
 		if g.node.context.Err() != nil {
 			return // the node is being closed: it answers at its next start
 		}
@@ -492,7 +489,7 @@ func (g *Group) weigh(by uint64) {
 
 // led reports whether this node is a member of a group with a leader and a majority.
 func (g *Group) led() bool {
-	ctx, cancel := context.WithTimeout(g.node.context, weighed*g.node.electionTimeout())
+	ctx, cancel := context.WithTimeout(g.node.context, weighed*g.electionTimeout)
 	defer cancel()
 	conf, err := g.present(ctx)
 	return err == nil && members.Has(conf, g.node.options.ID)

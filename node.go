@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -112,7 +111,7 @@ func (n *Node) open() (err error) {
 	if o.Balance < 0 {
 		return nil
 	}
-	balancer, err := rawnode.NewBalancer(rawnode.BalancerConfig{Hosts: n.hosts, Interval: o.Balance, Logger: o.Logger})
+	balancer, err := rawnode.NewBalancer(rawnode.BalancerConfig{Hosts: n.hosts, Interval: o.Balance, Logger: o.part("balancer")})
 	if err != nil {
 		return err
 	}
@@ -122,17 +121,7 @@ func (n *Node) open() (err error) {
 
 // openEngine opens the log.
 func openEngine(o Options) (*storage.Engine, error) {
-	s := storage.Options{
-		Identity: storage.Identity{Cluster: o.Cluster, Node: o.ID},
-		Recorder: o.recordLog(),
-		Logf: func(format string, args ...any) {
-			o.Logger.Info(fmt.Sprintf(format, args...), "node", o.ID)
-		},
-	}
-	if o.ExitAfterHang > 0 {
-		s.HungAfter, s.Hung = o.ExitAfterHang, func() { os.Exit(1) }
-	}
-	return storage.Open(filepath.Join(o.Dir, logDir), s)
+	return storage.Open(filepath.Join(o.Dir, logDir), o.logOptions())
 }
 
 // release closes the parts that are open, in order.

@@ -6,9 +6,11 @@ package weft
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net"
+	"os"
 	"slices"
 	"time"
 
@@ -70,7 +72,14 @@ type Options struct {
 	// and none has ended for so long: the disk hangs, and a supervisor can start the node elsewhere.
 	// A minute is usual; 0 means never. The group goes on without the node in the meantime.
 	ExitAfterHang time.Duration
-	// Logger is told what an operator may want to know; nil means silence.
+	// ConfigureLog and ConfigureTransport, unless nil, change settings of the log and of the transport, except
+	// for those that the node sets: who the node is, its recorder, and, of the transport, Listen,
+	// Peers and TLS. With a Listener of the transport, Listen is not listened at. See [Configure] for
+	// the settings of a group.
+	ConfigureLog       func(*storage.Options)  `json:"-"`
+	ConfigureTransport func(*transport.Config) `json:"-"`
+	// Logger is told what an operator may want to know; nil means silence. Lines have the field part: log,
+	// transport, balancer or host, unless they are of the node itself.
 	Logger *slog.Logger
 }
 
@@ -195,11 +204,32 @@ func (o Options) book() book.Config {
 	return book.Config{Cluster: o.Cluster, Node: o.ID, Dir: o.Dir, Peers: o.Peers, Logger: o.Logger}
 }
 
+// part returns the logger of a part of the node.
+func (o Options) part(name string) *slog.Logger { return o.Logger.With("part", name) }
+
 // transportConfig returns what the transport is told.
 func (o Options) transportConfig(peers map[uint64]string) transport.Config {
-	c := transport.Config{Cluster: o.Cluster, Node: o.ID, Listen: o.Listen, Peers: peers, Logger: o.Logger}
+	c := transport.Config{Logger: o.part("transport")}
+	if o.ConfigureTransport != nil {
+		o.ConfigureTransport(&c)
+	}
+	c.Cluster, c.Node, c.Listen, c.Peers = o.Cluster, o.ID, o.Listen, peers
 	c.TLS.Cert, c.TLS.Key, c.TLS.CA = o.TLS.Cert, o.TLS.Key, o.TLS.CA
 	return c
+}
+
+// logOptions returns what the log is told.
+func (o Options) logOptions() storage.Options {
+	logger := o.part("log")
+	s := storage.Options{Logf: func(format string, args ...any) { logger.Info(fmt.Sprintf(format, args...), "node", o.ID) }}
+	if o.ExitAfterHang > 0 {
+		s.HungAfter, s.Hung = o.ExitAfterHang, func() { os.Exit(1) }
+	}
+	if o.ConfigureLog != nil {
+		o.ConfigureLog(&s)
+	}
+	s.Identity, s.Recorder = storage.Identity{Cluster: o.Cluster, Node: o.ID}, o.recordLog()
+	return s
 }
 
 // Metrics is told what a node and its groups do: *metrics.Set, of the module
@@ -376,6 +406,15 @@ type Comparable interface {
 	// another goroutine, while Apply goes on, and returns soon after ctx has ended. Without a sum,
 	// nil, results alone are compared.
 	Digest() (sum func(ctx context.Context) (uint64, error), err error)
+}
+
+// Numbered is an optional interface of a [StateMachine] that numbers the commands of the log, for example to
+// give clients a revision. This package has a few commands of its own in the log. In the place of each
+// of them, Apply of such a state gets an empty command, whose result is left out: so the numbers are
+// the same at members that run the state below package rawnode, as during an upgrade from there.
+type Numbered interface {
+	// NumbersCommands reports whether the state numbers commands. The answer is always the same.
+	NumbersCommands() bool
 }
 
 // ReadOption says how fresh the state must be that a read sees, or which keys the read looks

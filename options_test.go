@@ -6,13 +6,17 @@ package weft_test
 import (
 	"math"
 	"net"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft"
+	"github.com/weftraft/weft/rawnode/transport"
+	"github.com/weftraft/weft/storage"
 )
 
 // Each number of Options at its bounds: inside, a node takes a command; outside, the error names field,
@@ -91,4 +95,31 @@ func TestPortThatIsTaken(t *testing.T) {
 	require.NoError(t, other.Close())
 	m.start(t)
 	require.Equal(t, 1, m.propose(t, "a line"))
+}
+
+// A service may bring its own listener and file system. What the node sets, it sets behind the
+// service: nodes that get along.
+func TestLogAndTransportAreConfigured(t *testing.T) {
+	disk, peers := vfs.NewMem(), addressesOf(t, 1, 2)
+	all := map[uint64]*member{}
+	for _, id := range sortedIDs(peers) {
+		l, err := net.Listen("tcp", peers[id])
+		require.NoError(t, err)
+		m := newMember(t, id, peers)
+		m.options.ConfigureTransport = func(c *transport.Config) {
+			c.Listener, c.Cluster, c.Node, c.Peers = l, testCluster+9, 99, nil
+		}
+		m.options.ConfigureLog = func(o *storage.Options) {
+			o.FS, o.Identity = disk, storage.Identity{Cluster: testCluster + 9, Node: 99}
+		}
+		m.start(t)
+		all[id] = m
+	}
+	require.Equal(t, 1, all[1].propose(t, "a line"))
+	for id, m := range all {
+		log := filepath.Join(m.options.Dir, "log")
+		require.NoDirExists(t, log)
+		_, err := disk.Stat(log)
+		require.NoError(t, err, "node %d", id)
+	}
 }

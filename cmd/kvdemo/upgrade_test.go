@@ -6,6 +6,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,6 +63,21 @@ func (f *fleet) healthy() {
 	})
 }
 
+// sameRevisions checks that all nodes count the commands of the log alike, when there are no more.
+func (f *fleet) sameRevisions() {
+	var seen []place
+	for id := range f.nodes {
+		r := kvdemo(f.t.Context(), "", "get", "large", "--json", "--endpoints", f.sure[id])
+		require.Zero(f.t, r.code, r.err)
+		var at place
+		require.NoError(f.t, json.Unmarshal([]byte(r.out), &at))
+		seen = append(seen, at)
+	}
+	for _, at := range seen {
+		require.Equal(f.t, seen[0], at)
+	}
+}
+
 // Members of an earlier program are upgraded one by one under load, taken back, and
 // upgraded again. Every acknowledged write is there, at each step.
 func TestMembersAreUpgradedAndTakenBack(t *testing.T) {
@@ -80,6 +96,7 @@ func TestMembersAreUpgradedAndTakenBack(t *testing.T) {
 				}
 			}
 			require.Positive(t, w.stop())
+			f.sameRevisions()
 			f.stop()
 		})
 	}

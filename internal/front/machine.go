@@ -104,19 +104,31 @@ func (m *Machine) change() {
 	}
 }
 
+// Numbered is weft.Numbered.
+type Numbered interface{ NumbersCommands() bool }
+
+// numbered reports whether the user's state machine has a place for each command of the log.
+func (m *Machine) numbered() bool {
+	n, ok := m.User.(Numbered)
+	return ok && n.NumbersCommands()
+}
+
 // applyUsers applies the user's commands of a batch, and learns the facts in it.
 func (m *Machine) applyUsers(b rawnode.Batch) ([]any, error) {
 	if !slices.ContainsFunc(b.Commands, marked.Is) {
 		return m.apply(b)
 	}
-	all := b.Commands
+	all, places := b.Commands, m.numbered()
 	b.Commands = make([][]byte, 0, len(all))
 	for _, c := range all {
-		if marked.Is(c) {
-			m.take(c, b.Index)
-		} else {
+		switch {
+		case !marked.Is(c):
 			b.Commands = append(b.Commands, c)
+			continue
+		case places:
+			b.Commands = append(b.Commands, nil)
 		}
+		m.take(c, b.Index)
 	}
 	if err := m.saveBook(); err != nil {
 		return nil, err
@@ -127,8 +139,11 @@ func (m *Machine) applyUsers(b rawnode.Batch) ([]any, error) {
 	}
 	merged := make([]any, len(all))
 	for i, c := range all {
-		if !marked.Is(c) {
+		switch {
+		case !marked.Is(c):
 			merged[i], results = results[0], results[1:]
+		case places:
+			results = results[1:]
 		}
 	}
 	return merged, nil

@@ -65,6 +65,44 @@ func TestBookIsDurableBeforeTheState(t *testing.T) {
 	require.EqualValues(t, 5, user.index)
 }
 
+// numbering is a state machine that numbers commands.
+type numbering struct {
+	rawnode.StateMachine
+	got     [][]byte
+	numbers bool
+}
+
+func (n *numbering) NumbersCommands() bool { return n.numbers }
+
+func (n *numbering) Apply(b rawnode.Batch) ([]any, error) {
+	results := make([]any, len(b.Commands))
+	for i, c := range b.Commands {
+		n.got = append(n.got, c)
+		results[i] = len(n.got)
+	}
+	return results, nil
+}
+
+// A state that numbers the commands of the log counts the same whether it runs below the machine or,
+// at a member of another version, below a bare host.
+func TestStateThatNumbersCommandsHasAPlaceForEach(t *testing.T) {
+	own := commandOf(t, book.Facts{Addresses: map[uint64]book.Located{4: {Address: "10.0.0.4:7", Version: 1}}})
+	batch := rawnode.Batch{Index: 5, Commands: [][]byte{[]byte("a"), own, []byte("b"), own}}
+	for _, numbers := range []bool{true, false} {
+		user := &numbering{numbers: numbers}
+		results, err := New(Config{User: user, Group: 3, Book: testBook(t, t.TempDir()), Logger: slog.New(slog.DiscardHandler)}).Apply(batch)
+		require.NoError(t, err)
+		if numbers {
+			require.Equal(t, [][]byte{[]byte("a"), nil, []byte("b"), nil}, user.got)
+			require.Equal(t, []any{1, nil, 3, nil}, results)
+		} else {
+			require.Equal(t, [][]byte{[]byte("a"), []byte("b")}, user.got)
+			require.Equal(t, []any{1, nil, 2, nil}, results)
+		}
+		require.True(t, marked.Is(batch.Commands[1]), "the host's batch is as it was")
+	}
+}
+
 // While the file of addresses cannot be written, the state waits, and says why, until the file
 // can be written or the host ends.
 func TestStateWaitsForTheBook(t *testing.T) {

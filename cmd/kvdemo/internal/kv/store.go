@@ -198,3 +198,6 @@ func (s *Store) Flush() error { return s.db.Flush() }
 // Durable returns the log index up to which the state survives a crash without
 // the log's help.
 func (s *Store) Durable() (uint64, error) { return s.mark.Durable() }
+
+// NumbersCommands implements weft.Numbered: revisions are numbers of commands.
+func (s *Store) NumbersCommands() bool { return true }

@@ -181,7 +181,7 @@ func (a *admin) Snapshot(context.Context, *kvpb.SnapshotRequest) (*kvpb.Snapshot
 	if err := a.n.flushNow(); err != nil {
 		return nil, toStatus(err)
 	}
-	resp := &kvpb.SnapshotResponse{LogBytes: uint64(a.n.engine.Stats().SegmentBytes)}
+	resp := &kvpb.SnapshotResponse{LogBytes: uint64(a.n.weft.Engine().Stats().SegmentBytes)}
 	for _, g := range a.n.groups {
 		durable, err := g.store.Durable()
 		if err != nil {

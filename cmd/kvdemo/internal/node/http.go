@@ -102,7 +102,7 @@ const hangsAfter = 30 * time.Second
 // again.
 func (n *node) alive() error {
 	var errs []error
-	if s := n.engine.Stats(); s.Waits > hangsAfter && !s.Full {
+	if s := n.weft.Engine().Stats(); s.Waits > hangsAfter && !s.Full {
 		errs = append(errs, fmt.Errorf("the disk of the log hangs: no write has ended for %v", s.Waits.Round(time.Second)))
 	}
 	for _, g := range n.groups {

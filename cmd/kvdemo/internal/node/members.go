@@ -120,10 +120,10 @@ func (n *node) openPeers() error {
 // tellPeers brings the transport up to date.
 func (n *node) tellPeers(t table) {
 	for id, address := range t.addresses {
-		n.peers.SetPeer(id, address)
+		n.weft.Transport().SetPeer(id, address)
 	}
 	for id := range t.removed {
-		n.peers.RemovePeer(id)
+		n.weft.Transport().RemovePeer(id)
 	}
 }
 

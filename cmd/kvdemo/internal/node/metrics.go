@@ -27,11 +27,6 @@ func KnownMetrics() []metrics.Info {
 // collectors returns the metrics of a node that serves: those of Weft's parts, of the
 // state, and of clients.
 func (n *node) collectors() []prometheus.Collector {
-	n.metrics.AddEngine(n.engine)
-	n.metrics.AddTransport(n.peers)
-	for _, g := range n.groups {
-		n.metrics.AddHost(g.host)
-	}
 	return []prometheus.Collector{
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: logInfo.Name, Help: logInfo.Help}, n.linesLeftOut),
 		n.metrics,

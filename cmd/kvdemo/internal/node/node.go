@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/weftraft/weft"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
@@ -34,7 +35,6 @@ import (
 	"github.com/weftraft/weft/internal/strangers"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/metrics"
-	"github.com/weftraft/weft/rawnode/tracing"
 	"github.com/weftraft/weft/rawnode/transport"
 	"github.com/weftraft/weft/storage"
 )
@@ -76,8 +76,8 @@ type node struct {
 	clients  net.Listener
 	redis    net.Listener // nil without --resp
 	web      net.Listener // nil without --http-listen
-	peers    *transport.TCP
-	engine   *storage.Engine
+	members  net.Listener // for peers; weft's once it is open
+	weft     *weft.Node
 	db       *kv.DB
 	groups   []*group // group 1 first
 	reads    readCounts
@@ -85,7 +85,6 @@ type node struct {
 	traces   *sdk.TracerProvider // nil without --otlp
 	policy   *policySwitch       // nil unless a parent gives orders
 	shapes   shapes
-	balancer *rawnode.Balancer
 	server   *grpc.Server
 	front    *resp.Server // nil without --resp
 	health   *health.Server
@@ -105,12 +104,12 @@ type node struct {
 
 // group is one Raft group at this node.
 type group struct {
+	weft  *weft.Group
 	id    uint64
 	log   *storage.Group
 	store *kv.Store
 	host  *rawnode.Host
-	calls tracing.Host // of host, with spans if there are any
-	told  toldWish     // only follow uses it
+	told  toldWish // only follow uses it
 
 	writes, readTimes page.Histogram // of calls that ended well
 	recent            recentEntries
@@ -127,7 +126,7 @@ func newNode(cfg Config) *node {
 // open opens all parts. The network comes first: that a port is taken is found
 // before anything is written.
 func (n *node) open() error {
-	for _, step := range []func() error{n.listen, n.openData, n.openLog, n.openStore, n.openPeers, n.openTraces, n.newServer, n.startHosts} {
+	for _, step := range []func() error{n.listen, n.openData, n.openNode, n.openStore, n.openPeers, n.openTraces, n.newServer, n.openGroups} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -167,18 +166,10 @@ func (n *node) listen() (err error) {
 	if n.cfg.Listen == "" {
 		flag = "peers"
 	}
-	l, err := listen(flag, n.cfg.listen())
-	if err != nil {
+	if n.members, err = listen(flag, n.cfg.listen()); err != nil {
 		return err
 	}
-	n.peers, err = transport.New(transport.Config{
-		Cluster: n.cfg.Cluster, Node: n.cfg.ID, Listener: l, Peers: n.cfg.Peers, TLS: n.cfg.TLS, Egress: n.cfg.Egress,
-		Logger: n.cfg.Log.With("part", "transport"),
-	})
-	if err != nil {
-		return errors.Join(fmt.Errorf("start the transport: %w", err), l.Close())
-	}
-	n.then(n.peers.Close)
+	n.then(func() error { return closeListener(n.members) })
 	return nil
 }
 
@@ -212,24 +203,26 @@ func (n *node) openData() error {
 	return nil
 }
 
-func (n *node) openLog() (err error) {
-	opts := storage.Options{
-		Identity: storage.Identity{Cluster: n.cfg.Cluster, Node: n.cfg.ID},
-		FS:       n.cfg.disk(),
-		Recorder: n.metrics.Log(),
-		Logf:     n.logf("log"),
+// openNode opens what the groups share: log, transport, and addresses.
+func (n *node) openNode() (err error) {
+	balance := n.cfg.BalanceInterval
+	if balance == 0 || n.cfg.Groups == 1 {
+		balance = -1
 	}
-	if n.cfg.ExitAfterHang > 0 {
-		opts.HungAfter, opts.Hung = n.cfg.ExitAfterHang, func() { os.Exit(1) }
-	}
-	n.engine, err = storage.Open(logDir(n.cfg.Data), opts)
+	n.weft, err = weft.Open(weft.Options{
+		Cluster: n.cfg.Cluster, ID: n.cfg.ID, Dir: n.cfg.Data, Listen: n.cfg.listen(), Peers: n.cfg.Peers, Join: n.cfg.Join, TLS: weft.TLS(n.cfg.TLS),
+		TickInterval: n.cfg.Tick, BudgetBytes: queueBytes, Balance: balance, ExitAfterHang: n.cfg.ExitAfterHang,
+		Metrics: n.metrics, Calls: n.traced, Logger: n.cfg.Log,
+		ConfigureLog:       func(o *storage.Options) { o.FS = n.cfg.disk() },
+		ConfigureTransport: func(c *transport.Config) { c.Listener, c.Egress = n.members, n.cfg.Egress },
+	})
 	if err != nil {
 		return fmt.Errorf("--data: %w", err)
 	}
-	n.then(n.engine.Close)
+	n.then(n.closeNode)
 	for id := range uint64(n.cfg.Groups) {
 		g := &group{id: id + 1}
-		if g.log, err = n.engine.Group(g.id); err != nil {
+		if g.log, err = n.weft.Engine().Group(g.id); err != nil {
 			return fmt.Errorf("--data: log of group %d: %w", g.id, err)
 		}
 		n.groups = append(n.groups, g)
@@ -262,18 +255,9 @@ func (n *node) logf(part string) func(string, ...any) {
 	}
 }
 
-func (n *node) startHosts() error {
-	core := rawnode.Weft
-	if n.cfg.Core == CoreUpstream {
-		core = rawnode.Upstream
-	}
-	budget := rawnode.NewBudget(queueBytes)
-	var first []uint64 // members of a group that begins
-	if !n.cfg.Join {
-		first = n.cfg.ids()
-		if last, err := n.groups[0].log.LastIndex(); err == nil && last == 0 {
-			n.cfg.Log.Info("begins a cluster; to join one that runs, use --join with an empty directory", "members", first)
-		}
+func (n *node) openGroups() error {
+	if last, err := n.groups[0].log.LastIndex(); !n.cfg.Join && err == nil && last == 0 {
+		n.cfg.Log.Info("begins a cluster; to join one that runs, use --join with an empty directory", "members", n.cfg.ids())
 	}
 	if err := n.noteLeases(); err != nil {
 		return err
@@ -283,36 +267,25 @@ func (n *node) startHosts() error {
 		if err != nil {
 			return err
 		}
-		g.host, err = rawnode.New(rawnode.Config{
-			Replica: rawnode.ReplicaConfig{
-				ID: n.cfg.ID, Group: g.id, Core: core, Log: g.log,
-				Peers:           first,
-				ElectionTick:    n.cfg.ElectionTicks,
-				HeartbeatTick:   n.cfg.HeartbeatTicks,
-				MaxCommandBytes: kv.MaxCommandBytes,
-				Coding:          n.coding(),
-				Leases:          n.cfg.leases(),
-				Budget:          budget,
-				RetainBytes:     max(1, n.cfg.RetainBytes/uint64(n.cfg.Groups)),
-			},
-			StateMachine: g.store,
-			Transport:    n.peers,
-			TickInterval: n.cfg.Tick,
-			Recorder:     n.metrics.Host(g.id),
-			Logger:       n.cfg.Log.With("part", "host"),
-		})
-		if err != nil {
+		if g.weft, err = n.weft.Group(g.id, g.store, weft.Configure(n.configure)); err != nil {
 			return fmt.Errorf("start the node: %w", err)
 		}
-		g.calls = n.traced(g)
+		g.host = g.weft.Host()
 		g.host.Densify(n.cfg.Coding == CodingOff)
-		n.then(func() error { return stopHost(g.host) })
+		n.then(func() error { return stopGroup(g.weft) })
 	}
-	var err error
-	n.balancer, err = rawnode.NewBalancer(rawnode.BalancerConfig{
-		Hosts: n.hosts, Interval: n.cfg.BalanceInterval, Logger: n.cfg.Log.With("part", "balancer"),
-	})
-	return err
+	return nil
+}
+
+// configure sets how the host of a group works.
+func (n *node) configure(c *rawnode.Config) {
+	r := &c.Replica
+	if n.cfg.Core == CoreUpstream {
+		r.Core = rawnode.Upstream
+	}
+	r.ElectionTick, r.HeartbeatTick, r.MaxCommandBytes = n.cfg.ElectionTicks, n.cfg.HeartbeatTicks, kv.MaxCommandBytes
+	r.Coding, r.Leases = n.coding(), n.cfg.leases()
+	r.RetainBytes = max(1, n.cfg.RetainBytes/uint64(n.cfg.Groups))
 }
 
 // checkDense refuses a log with coded entries if the node cannot read them.
@@ -331,18 +304,18 @@ func (n *node) checkDense(g *group) error {
 	return nil
 }
 
-func (n *node) hosts() (hosts []*rawnode.Host) {
-	for _, g := range n.groups {
-		hosts = append(hosts, g.host)
-	}
-	return hosts
+// closeNode closes what the groups share. A log whose disk hangs is left to the end of the process.
+func (n *node) closeNode() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	return n.weft.Close(ctx)
 }
 
-// stopHost makes sure that a host has ended.
-func stopHost(h *rawnode.Host) error {
+// stopGroup makes sure that a group has ended.
+func stopGroup(g *weft.Group) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_ = h.Stop(ctx) // serve stopped it in good order, or it never served
+	_ = g.Close(ctx) // serve stopped it in good order, or it never served
 	return nil
 }
 
@@ -389,9 +362,6 @@ func (n *node) serve(ctx context.Context) error {
 	running.Go(func() { n.flush(background) })
 	running.Go(func() { n.follow(background) })
 	running.Go(func() { n.expire(background) })
-	if n.cfg.BalanceInterval > 0 && len(n.groups) > 1 {
-		running.Go(func() { n.balancer.Run(background) })
-	}
 	if n.web != nil {
 		running.Go(func() { n.serveWeb(background) })
 	}
@@ -453,7 +423,7 @@ func (n *node) stopHosts(deadline time.Time) {
 	var stopping sync.WaitGroup
 	for _, g := range n.groups {
 		stopping.Go(func() {
-			if err := g.host.Stop(ctx); err != nil {
+			if err := g.weft.Close(ctx); err != nil {
 				n.cfg.Log.Warn("not everything ended in time", "group", g.id, "error", err)
 			}
 		})

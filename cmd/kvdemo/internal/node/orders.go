@@ -104,7 +104,7 @@ func (n *node) obey(ctx context.Context) {
 
 func (n *node) carryOut(o page.Order) error {
 	if o.Policy == "" {
-		return n.shapes.apply(n.peers, o.Peer, o.Shape)
+		return n.shapes.apply(n.weft.Transport(), o.Peer, o.Shape)
 	}
 	n.policy.set(o.Policy)
 	for _, g := range n.groups {

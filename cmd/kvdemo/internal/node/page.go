@@ -90,7 +90,7 @@ func (n *node) report(_ context.Context, ask page.Ask) (*page.Node, error) {
 // reportLinks adds up the classes of messages of each link.
 func (n *node) reportLinks() []page.Link {
 	list := []page.Link{}
-	stats := n.peers.Stats()
+	stats := n.weft.Transport().Stats()
 	for _, l := range links(stats) {
 		link := page.Link{Peer: l.GetPeer(), Sent: l.GetSentBytes(), Shape: n.shapes.get(l.GetPeer())}
 		for _, class := range stats.Peers[link.Peer] {

@@ -94,7 +94,7 @@ func (g *group) propose(ctx context.Context, c kv.Command) (uint64, kv.Result, e
 	}
 	for {
 		begin := time.Now()
-		done, err := g.calls.Propose(ctx, command)
+		done, err := g.weft.Propose(ctx, command)
 		timed(&g.writes, begin, err)
 		if err != nil {
 			return 0, kv.Result{}, err
@@ -115,7 +115,7 @@ func (g *group) propose(ctx context.Context, c kv.Command) (uint64, kv.Result, e
 // read implements replicated.
 func (g *group) read(ctx context.Context, o rawnode.ReadOptions) (rawnode.ReadResult, error) {
 	begin := time.Now()
-	r, err := g.calls.ReadWith(ctx, o)
+	r, err := g.weft.Read(ctx, func(asked *rawnode.ReadOptions) { *asked = o })
 	timed(&g.readTimes, begin, err)
 	return r, err
 }

@@ -17,7 +17,7 @@ import (
 
 // status describes the node as it is now.
 func (n *node) status() *kvpb.StatusResponse {
-	stats, net := n.engine.Stats(), n.peers.Stats()
+	stats, net := n.weft.Engine().Stats(), n.weft.Transport().Stats()
 	resp := &kvpb.StatusResponse{
 		Id:         n.cfg.ID,
 		Cluster:    n.cfg.Cluster,

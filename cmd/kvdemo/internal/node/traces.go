@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/weftraft/weft"
 	"github.com/weftraft/weft/rawnode/tracing"
 )
 
@@ -70,11 +71,11 @@ func (n *node) openTraces() error {
 }
 
 // traced returns the calls of a group's host, with spans if there is a collector.
-func (n *node) traced(g *group) tracing.Host {
+func (n *node) traced(group uint64, host weft.Calls) weft.Calls {
 	if n.traces == nil {
-		return g.host
+		return host
 	}
-	return tracing.Wrap(g.host, tracing.Options{Provider: n.traces, Node: n.cfg.ID, Group: g.id})
+	return tracing.Wrap(host, tracing.Options{Provider: n.traces, Node: n.cfg.ID, Group: group})
 }
 
 // traceOptions let calls of clients bring the span that they are part of, as W3C's Trace
