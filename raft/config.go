@@ -34,12 +34,15 @@ const (
 	// ReadOnlySafe asks a quorum, with one round of heartbeats (thesis 6.4). Safe with
 	// any clocks. The default.
 	ReadOnlySafe ReadOnlyOption = iota
-	// ReadOnlyLeaseBased trusts that no other leader can have been elected within an
-	// election timeout of hearing from a quorum. This option saves the round, needs
-	// [Config.CheckQuorum], and is wrong as soon as clocks drift or processes pause by
-	// more than the timeouts allow. A voter after a restart, or told to campaign in a
-	// transfer of leadership, knows of no lease: then, too, a read may miss entries
-	// committed by another leader.
+	// ReadOnlyLeaseBased trusts that no other leader can have been elected since the
+	// last check for a quorum. This option saves the round, needs [Config.CheckQuorum],
+	// and is as unsafe as upstream's: a read may miss entries committed by another
+	// leader. A leader that is cut off leads on for up to two of its election timeouts,
+	// and the others may elect a leader after one of theirs, which is shorter in real
+	// time if their ticks or their ElectionTick are: nobody compares these settings. The
+	// same happens if clocks drift or processes pause, and with a voter after a restart,
+	// or told to campaign in a transfer of leadership, which knows of no lease. Package
+	// rawnode refuses this option. [Config.Leases] give the leader such reads safely.
 	ReadOnlyLeaseBased
 )
 

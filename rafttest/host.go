@@ -112,9 +112,6 @@ func (p *hostProcess) config() replica.Config {
 		cfg.MaxQueueBytes = 8192
 		cfg.MaxCalls = 16
 	}
-	if pl.lease {
-		cfg.ReadOnly = raft.ReadOnlyLeaseBased
-	}
 	if p.n.id <= uint64(pl.voters) {
 		cfg.Peers = p.s.foundingConf().GetVoters()
 	}

@@ -200,6 +200,7 @@ func (p *plan) drawProcess(d world.Draws, opts Options) {
 	if p.host {
 		// Decisions of rawnode itself.
 		p.async, p.prepared, p.noForwarding, p.oneByOne = true, true, false, false
+		p.lease = false // hosts refuse ReadOnlyLeaseBased
 		p.stepDownOnRemoval = true
 	}
 }

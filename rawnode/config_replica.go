@@ -47,7 +47,9 @@ type ReplicaConfig struct {
 	// Leases, goroutines that read call the clock's Now, several at once.
 	Clock raft.Clock
 
-	// ReadOnly says how reads are confirmed.
+	// ReadOnly says how reads are confirmed, and must be raft.ReadOnlySafe, its zero value. By
+	// raft.ReadOnlyLeaseBased a leader that is cut off would miss commands that another leader has
+	// acknowledged; Leases give the leader reads without a message that miss none.
 	ReadOnly raft.ReadOnlyOption
 	// NoPreVote and NoCheckQuorum switch off PreVote and CheckQuorum, which are on by default.
 	NoPreVote, NoCheckQuorum bool

@@ -42,9 +42,6 @@ func (c Settings) leaseMistakes(bad func(field string, value any, want string)) 
 	if c.NoCheckQuorum {
 		bad("NoCheckQuorum", c.NoCheckQuorum, "false, as Leases are set: without it any candidate ends all leases")
 	}
-	if c.ReadOnly != raft.ReadOnlySafe {
-		bad("ReadOnly", c.ReadOnly, "ReadOnlySafe, as Leases are set: the leader's lease is safe under drift, that of ReadOnlyLeaseBased is not")
-	}
 }
 
 // leases completes the core's configuration, if this node is to have leases.

@@ -10,7 +10,6 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/wire"
-	"github.com/weftraft/weft/raft"
 )
 
 // read begins a read at a node.
@@ -94,23 +93,6 @@ func TestLocalRead(t *testing.T) {
 	require.ErrorIs(t, c.result(bad).Err, ErrRefused)
 	require.ErrorIs(t, c.result(bad).Err, ErrInvalid)
 	require.ErrorContains(t, c.result(bad).Err, "BoundedStaleness.Max is 0s")
-}
-
-// With leases the leader answers without asking anybody.
-func TestLeaseReads(t *testing.T) {
-	bothCores(t, func(t *testing.T, core NewCore) {
-		c := newCluster(t, core, 1, 2, 3)
-		for _, id := range c.ids() {
-			c.nodes[id].cfg.ReadOnly = raft.ReadOnlyLeaseBased
-			c.start(c.nodes[id])
-		}
-		c.elect(1)
-		c.run(2)
-		c.lose = func(wire.Message) bool { return true }
-		call := c.read(1, ReadIndex{})
-		c.settle()
-		require.NoError(t, c.result(call).Err)
-	})
 }
 
 // A leader's answer to a question that a follower has given up arrives after the follower has asked

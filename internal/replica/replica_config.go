@@ -159,8 +159,10 @@ func (c Settings) Validate() error {
 	if c.ElectionTick <= c.HeartbeatTick {
 		bad("ElectionTick", c.ElectionTick, fmt.Sprintf("more than HeartbeatTick (%d)", c.HeartbeatTick))
 	}
-	if c.ReadOnly == raft.ReadOnlyLeaseBased && c.NoCheckQuorum {
-		bad("NoCheckQuorum", c.NoCheckQuorum, "false, as ReadOnly is ReadOnlyLeaseBased")
+	if c.ReadOnly != raft.ReadOnlySafe {
+		// A leader that is cut off would answer for up to two of its election timeouts, and another
+		// leader may be elected after one election timeout of the others, whatever that is there.
+		bad("ReadOnly", int(c.ReadOnly), "0 (ReadOnlySafe): reads by ReadOnlyLeaseBased miss acknowledged commands when a link breaks; for reads at the leader without a message, set Leases")
 	}
 	c.leaseMistakes(bad)
 	if c.MaxCommandBytes < 1 || c.MaxCommandBytes > MaxCommandBytes {
