@@ -80,6 +80,9 @@ var (
 	ErrState = rawnode.ErrState
 	// ErrFirstMembers: the group began with other first members at another node.
 	ErrFirstMembers = rawnode.ErrFirstMembers
+	// ErrSettings: this node and another member have settings that do not fit, such as [Sessions]. It is
+	// in the errors of calls that time out, and in the Settings of [rawnode.Status].
+	ErrSettings = rawnode.ErrSettings
 	// ErrLogLost: this node has acknowledged entries that its log lacks.
 	ErrLogLost = rawnode.ErrLogLost
 	// ErrLocked: another process, or another Node of this process, has the directory.

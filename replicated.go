@@ -160,7 +160,9 @@ func (r *Replicated[M]) Wait(ctx context.Context, until func(M) bool, options ..
 // each into state.InSession, and repeats these bytes until there is a result. Results of commands
 // in sessions must be nil, bool, int, int64, uint64, or []byte or string of at most 1 MiB.
 //
-// All members must have the same limits, from the group's first command on.
+// All members must have the same limits, from the group's first command on. Members with other limits take
+// nothing from each other ([ErrSettings]), and a state is not opened with other limits than before
+// ([state.ErrLimits]).
 func Sessions(limits session.Limits) GroupOption {
 	return func(c *groupConfig) { c.sessions = &limits }
 }

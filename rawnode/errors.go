@@ -71,6 +71,9 @@ var (
 	// members: the lists Config.Peers of the two nodes differ. The error has both lists, and the
 	// remedy.
 	ErrFirstMembers = replica.ErrFirstMembers
+	// ErrSettings says that this node and another member have settings that do not fit each other. The
+	// error names both nodes and both values. See [Status].Settings.
+	ErrSettings = replica.ErrSettings
 	// ErrClock says that the system's clock cannot carry roster leases. The error gives the
 	// reason and the remedy.
 	ErrClock = errors.New("rawnode: the clock cannot carry roster leases")

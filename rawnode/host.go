@@ -168,6 +168,10 @@ func openReplica(cfg *Config) (r *replica.Replica, applied uint64, err error) {
 	}); ok {
 		rc.Admit = sm.AdmitChange
 	}
+	rc.Tick = cfg.TickInterval
+	if sm, ok := cfg.StateMachine.(interface{ Settings() []Setting }); ok {
+		rc.Equal = sm.Settings()
+	}
 	if rc.Applied, rc.HostState, err = cfg.StateMachine.Load(); err != nil {
 		return nil, 0, fmt.Errorf("load the state machine: %w", err)
 	}

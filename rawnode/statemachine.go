@@ -31,6 +31,10 @@ import (
 // changes, and the commands before them, are applied then, or the change has no effect whatever is
 // returned. AdmitChange must change neither argument, and must not wait.
 //
+// A state machine may have a method Settings() []Setting, called once by New, which names the settings
+// that decide what commands do, and must therefore be equal at all replicas, always. Nodes whose
+// settings differ take nothing from each other: see [Status].Settings.
+//
 // A state machine may have a method Differs() error, which must not wait. An error says that replicas
 // of the group were compared and are not equal; it is in [HostStatus], and package metrics counts it.
 type StateMachine interface {
@@ -63,6 +67,10 @@ type StateMachine interface {
 	// body.
 	Restore(meta SnapshotMeta, body io.Reader) error
 }
+
+// Setting is a setting of a state machine that must be equal at all replicas: a name, and the value in
+// words, of at most 256 bytes each. A state machine has at most 32.
+type Setting = replica.Setting
 
 // Interruptible is an optional interface of a [StateMachine] whose Apply or Restore may wait, for
 // example for room on a disk. Without Interruptible, a host cannot be stopped in good order while

@@ -31,6 +31,11 @@ type Status struct {
 	Stalled      error                     // the reason why no write is possible now, or nil
 	// Unaddressed are the members without an address in the transport.
 	Unaddressed []uint64
+	// Settings has, by member, what does not fit this node's settings there, or is nil. Each error
+	// wraps [ErrSettings]. If the setting decides what commands do, as the state machine says, nothing is
+	// taken from that member until one of the two is started anew; other misfits, such as a heartbeat
+	// interval that is as long as an election timeout, do no harm but to the group's rest.
+	Settings map[uint64]error
 	// Resolve and Send are the stages before and behind the core.
 	Resolve, Send StageStats
 	Counters      Counters

@@ -63,6 +63,14 @@ func (m *Machine) Stalled() error {
 	return nil
 }
 
+// Settings is looked for by hosts.
+func (m *Machine) Settings() []rawnode.Setting {
+	if s, ok := m.User.(interface{ Settings() []rawnode.Setting }); ok {
+		return s.Settings()
+	}
+	return nil
+}
+
 // Differs is looked for by hosts.
 func (m *Machine) Differs() error { return m.Comparer.Differs() }
 

@@ -113,6 +113,9 @@ func (r *Replica) timeout() error {
 	if len(r.unaddressed) > 0 {
 		err = fmt.Errorf("%w; the transport has no address for members %v", err, r.unaddressed)
 	}
+	if barring := r.settings.barring(); barring != nil {
+		err = fmt.Errorf("%w; %w", err, barring)
+	}
 	if stalled := r.stalled(); stalled != nil {
 		err = fmt.Errorf("%w; %w", err, stalled)
 	}

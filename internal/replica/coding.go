@@ -41,7 +41,7 @@ func (r *Replica) codes(cfg *raft.Config) {
 
 // body is what carries a message of the core.
 func (r *Replica) body(m *pb.Message) wire.Raft {
-	b := wire.Raft{Message: m, First: r.founding.digest}
+	b := wire.Raft{Message: m, Digests: wire.Digests{First: r.founding.digest, Settings: r.settings.digest}}
 	if c := r.cfg.Coding; c != nil && c.LateSeal && m.GetType() == pb.MsgApp {
 		b.OwnForm, b.ClearPrefix = true, c.ClearPrefix
 		for _, e := range m.GetEntries() {

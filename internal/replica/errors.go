@@ -29,6 +29,7 @@ var (
 	ErrState        = errors.New("rawnode: log and state machine do not fit together")
 	ErrLogLost      = errors.New("rawnode: this node has lost its log")
 	ErrFirstMembers = errors.New("rawnode: the group began with other first members elsewhere")
+	ErrSettings     = errors.New("rawnode: settings of members do not fit")
 	ErrFailed       = errors.New("rawnode: the host has failed")
 )
 

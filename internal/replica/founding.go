@@ -84,8 +84,8 @@ func (r *Replica) introduce() {
 
 // belongs reports whether a Raft message comes from this node's group, and this node
 // still takes part in it.
-func (r *Replica) belongs(from uint64, m wire.Raft) bool {
-	if m.First == 0 || r.founding.digest == 0 || m.First == r.founding.digest {
+func (r *Replica) belongs(from uint64, first uint32) bool {
+	if first == 0 || r.founding.digest == 0 || first == r.founding.digest {
 		return r.misfounded == nil
 	}
 	r.meet(from, nil)

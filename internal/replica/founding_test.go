@@ -165,7 +165,7 @@ func TestFirstMembersOfANodeThatJoins(t *testing.T) {
 		table.setFirst([]uint64{4, 9}, 0)
 		other := foundedBy(table)
 		beat := &pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(9)), To: new(uint64(4)), Term: new(was.Term + 5)}
-		require.NoError(t, n.r.Receive(wire.Message{Group: 7, From: 9, To: 4, Body: wire.Raft{Message: beat, First: other.digest}}))
+		require.NoError(t, n.r.Receive(wire.Message{Group: 7, From: 9, To: 4, Body: wire.Raft{Message: beat, Digests: wire.Digests{First: other.digest}}}))
 		c.turn(n)
 		require.Equal(t, was.Term, n.r.state.Term)
 		require.EqualValues(t, 1, n.r.count.Strangers)

@@ -35,12 +35,15 @@ func (r *Replica) receive(m wire.Message) error {
 	case wire.First:
 		r.receiveFirst(m.From, b)
 		return nil
+	case wire.Settings:
+		r.receiveSettings(m.From, b)
+		return nil
 	case wire.LogEnd:
-		if !r.belongs(m.From, wire.Raft{First: b.First}) {
+		if !r.belongs(m.From, b.First) {
 			return nil
 		}
 	case wire.Raft:
-		if !r.belongs(m.From, b) {
+		if !r.belongs(m.From, b.First) || !r.agrees(m.From, b.Settings) {
 			return nil
 		}
 	}

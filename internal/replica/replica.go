@@ -57,6 +57,7 @@ type Replica struct {
 
 	founding  founding
 	strangers map[uint64]stranger
+	settings  agreement
 	// misfounded is the reason for this node to stop: the node would begin another group than
 	// its peers. misfoundedAt is the tick of that finding.
 	misfounded   error
@@ -117,7 +118,7 @@ func New(cfg Config) (*Replica, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}, asked: map[uint64]uint64{}, strangers: map[uint64]stranger{}, repeats: repeats{}, lostLogs: map[uint64]bool{},
+	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}, asked: map[uint64]uint64{}, strangers: map[uint64]stranger{}, settings: newAgreement(cfg), repeats: repeats{}, lostLogs: map[uint64]bool{},
 		resolving: resolveStage{resolver: cfg.Resolve, limit: cfg.MaxUnresolvedBytes},
 		sends:     sendStage{bundler: cfg.Bundle, limit: cfg.MaxTurnBytes},
 		writes:    writes{maxEntries: storage.MaxWriteEntries, maxBytes: storage.MaxWriteBytes},
@@ -205,6 +206,7 @@ func (r *Replica) Tick(now time.Duration) {
 		r.tickCore()
 	}
 	r.introduce()
+	r.tellSettings()
 	r.succeed()
 	r.Resolve()
 	r.answer()
@@ -403,6 +405,7 @@ func (r *Replica) Unreachable(peer uint64) {
 	r.core.ReportUnreachable(peer)
 	r.lost(peer)
 	r.acks.lost(peer)
+	r.settings.cutOff(peer)
 	r.dirty = true
 }
 

@@ -115,6 +115,7 @@ type Status struct {
 	Queued        int
 	Stalled       error
 	Unaddressed   []uint64
+	Settings      map[uint64]error
 	Resolve, Send StageStats
 	Counters      Counters
 	Coding        *CodingState

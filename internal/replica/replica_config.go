@@ -33,6 +33,10 @@ type Config struct {
 	// Admit, unless nil, returns why a leader does not append a change to the present members, as
 	// the log stands, or nil; see rawnode.StateMachine.
 	Admit func(members *pb.ConfState, change *pb.ConfChangeV2) error
+	// Equal are the settings that must be equal at all replicas, as the state machine names them.
+	// Tick is the length of a tick, or 0: then intervals are not compared.
+	Equal []Setting
+	Tick  time.Duration
 	// Stopwatch, unless nil, measures the work of Resolve and Bundle.
 	Stopwatch func() time.Duration
 }
@@ -133,7 +137,7 @@ func (c Settings) WithDefaults() Settings {
 // Validate returns an error that names every mistake, or nil. A field left at zero counts
 // as its default.
 func (c Config) Validate() error {
-	err := c.Settings.Validate()
+	err := errors.Join(c.Settings.Validate(), c.equalMistakes())
 	if n := c.MaxUnresolvedBytes; n < 0 || n > math.MaxInt32 {
 		err = errors.Join(err, fmt.Errorf("%w: MaxUnresolvedBytes is %d, want 0 to %d", ErrInvalid, n, math.MaxInt32))
 	}

@@ -37,7 +37,7 @@ func (r *Replica) Status() Status {
 		ID: r.cfg.ID, Group: r.cfg.Group, Term: now.Term, Commit: now.Commit, Applied: now.Applied, Lead: now.Lead, Role: now.Role,
 		LastIndex: r.last, Emitted: r.emitted.index, Members: r.host.conf, FirstMembers: r.founding.nodes(),
 		Waiting: r.calls.live, Queued: r.outbox.queued, Stalled: r.stall.reason, Resolve: r.resolving.stats, Send: r.sends.stats, Counters: r.count,
-		Coding: r.codingState(), Leases: r.leaseState(), Unaddressed: r.unaddressed,
+		Coding: r.codingState(), Leases: r.leaseState(), Unaddressed: r.unaddressed, Settings: r.settings.misfits(),
 	}
 	if !r.leads() {
 		return s

@@ -8,8 +8,6 @@ import (
 	"math"
 
 	"google.golang.org/protobuf/proto"
-
-	pb "go.etcd.io/raft/v3/raftpb"
 )
 
 // Flag bits of Chunk.
@@ -122,6 +120,43 @@ func (b Note) size() int { return 6 + len(b.Data) }
 
 func (b Note) encode(e *encoder) { e.bytes(b.Data) }
 
+func (b Settings) size() int {
+	n := 3
+	for _, s := range b.All {
+		n += 7 + len(s.Name) + len(s.Value)
+	}
+	return n
+}
+
+func (b Settings) encode(e *encoder) {
+	e.bool(b.Ask)
+	e.uvarint(uint64(len(b.All)))
+	for _, s := range b.All {
+		e.bool(s.Must)
+		e.text(s.Name)
+		e.text(s.Value)
+	}
+}
+
+func decodeSettings(d *decoder) Settings {
+	b := Settings{Ask: d.bool()}
+	n := d.uvarint()
+	if n > MaxSettings {
+		d.fail("%d settings, want at most %d", n, MaxSettings)
+	}
+	for range n {
+		s := Setting{Must: d.bool(), Name: d.text(), Value: d.text()}
+		if len(s.Name) > MaxSettingBytes || len(s.Value) > MaxSettingBytes {
+			d.fail("a setting of %d and %d bytes, want at most %d each", len(s.Name), len(s.Value), MaxSettingBytes)
+		}
+		if d.err != nil {
+			return Settings{}
+		}
+		b.All = append(b.All, s)
+	}
+	return b
+}
+
 func decodeLogEnd(d *decoder) LogEnd {
 	b := LogEnd{Boot: d.uvarint(), Number: d.uvarint(), Answer: d.bool(), Index: d.uvarint()}
 	first := d.uvarint()
@@ -156,11 +191,11 @@ func decodeBody(k Kind, d *decoder) (Body, error) {
 	var body Body
 	switch k {
 	case KindRaft:
-		m, first := d.proto(d.rest())
-		if m == nil {
+		r := d.proto(d.rest())
+		if r.Message == nil {
 			return nil, d.err
 		}
-		body = Raft{Message: m, First: first}
+		body = r
 	case KindProposal:
 		p := Proposal{ID: d.id(), Number: d.uvarint(), Term: d.uvarint()}
 		flags := d.byte()
@@ -188,6 +223,8 @@ func decodeBody(k Kind, d *decoder) (Body, error) {
 		body = decodeLogEnd(d)
 	case kindNote:
 		body = Note{Data: d.bytes()}
+	case KindSettings:
+		body = decodeSettings(d)
 	}
 	if d.err == nil && len(d.b) > 0 {
 		d.fail("%d bytes behind a %v", len(d.b), k)
@@ -202,7 +239,7 @@ func decodeChunk(d *decoder) Chunk {
 	}
 	c := Chunk{Last: flags&chunkLast != 0, Stream: d.uvarint(), Number: d.uvarint(), Broken: d.text()}
 	if flags&chunkHeader != 0 {
-		c.Header, _ = d.proto(d.view())
+		c.Header = d.proto(d.view()).Message
 	}
 	c.Data = d.bytes()
 	if d.err == nil && (c.Header != nil) != (c.Number == 0) {
@@ -211,15 +248,14 @@ func decodeChunk(d *decoder) Chunk {
 	return c
 }
 
-// proto reads a Raft message, and the digest of first members with it.
-func (d *decoder) proto(b []byte) (*pb.Message, uint32) {
+// proto reads a Raft message, and the digests with it.
+func (d *decoder) proto(b []byte) Raft {
 	if d.err != nil {
-		return nil, 0
+		return Raft{}
 	}
-	m, first, err := d.raft(b)
+	r, err := d.raft(b)
 	if err != nil {
 		d.err = fmt.Errorf("%w: Raft message of %d bytes: %w", ErrFrame, len(b), err)
-		return nil, 0
 	}
-	return m, first
+	return r
 }

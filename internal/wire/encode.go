@@ -146,7 +146,10 @@ const (
 // would cost a walk by reflection each time.
 func (b Raft) size() int {
 	m := b.Message
-	n := raftOverhead + firstLen - b.Saves + len(m.GetContext()) + len(m.ProtoReflect().GetUnknown())
+	n := raftOverhead + digestLen - b.Saves + len(m.GetContext()) + len(m.ProtoReflect().GetUnknown())
+	if b.Settings != 0 {
+		n += digestLen
+	}
 	for _, e := range m.GetEntries() {
 		n += entryOverhead + len(e.GetData()) + len(e.ProtoReflect().GetUnknown())
 	}

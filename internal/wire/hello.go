@@ -22,6 +22,9 @@ type Answer struct {
 	Kinds   Kinds  // understood by the answering node, and taken from the dialer
 	// Capabilities are the answering node's further abilities.
 	Capabilities Capabilities
+	// Frame is the length of the largest frame that the answering node takes on the connection,
+	// its header included; 0: not known, because an earlier version answers.
+	Frame uint64
 }
 
 // Capabilities is a set of abilities other than kinds of messages: bit i stands for
@@ -68,6 +71,7 @@ func (a Answer) Write(w io.Writer) error {
 	f.enc.text(a.Refused)
 	f.enc.uvarint(uint64(a.Kinds))
 	f.enc.uvarint(uint64(a.Capabilities))
+	f.enc.uvarint(a.Frame)
 	_, err := f.writeTo(w, frameAnswer)
 	return err
 }
@@ -81,14 +85,17 @@ func ReadAnswer(r io.Reader) (Answer, error) {
 	d := decoder{b: payload}
 	a := Answer{Refused: d.text(), Kinds: Kinds(d.uvarint())}
 	a.Capabilities = d.capabilities()
+	a.Frame = d.later()
 	return a, d.err
 }
 
-// capabilities reads the last field of hellos and answers. A message that ends before
-// the field has no capabilities.
-func (d *decoder) capabilities() Capabilities {
+// capabilities reads a field of hellos and answers that came later than the others.
+func (d *decoder) capabilities() Capabilities { return Capabilities(d.later()) }
+
+// later reads a number that earlier versions do not send; 0 if the message ends before it.
+func (d *decoder) later() uint64 {
 	if len(d.b) == 0 {
 		return 0
 	}
-	return Capabilities(d.uvarint())
+	return d.uvarint()
 }

@@ -53,10 +53,11 @@ const (
 	KindFirst                       // First
 	KindLogEnd                      // LogEnd
 	kindNote                        // Note
+	KindSettings                    // Settings
 	endOfKinds
 )
 
-var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status", "first-members", "log-end", "note"}
+var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status", "first-members", "log-end", "note", "settings"}
 
 // String returns the kind's name.
 func (k Kind) String() string {
@@ -122,8 +123,8 @@ func (c Class) String() string {
 // MarshalText returns the class's name, for logs.
 func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// Body is one of Raft, Proposal, Verdict, Transfer, Chunk, ChunkStatus, First, LogEnd
-// and Note.
+// Body is one of Raft, Proposal, Verdict, Transfer, Chunk, ChunkStatus, First, LogEnd,
+// Note and Settings.
 type Body interface {
 	kind() Kind
 	class() Class
@@ -135,10 +136,7 @@ type Body interface {
 // body.
 type Raft struct {
 	*pb.Message
-	// First is a digest of the first members of the sending node's group, 0 if the
-	// members are unknown there. The digest is encoded as a field ignored by earlier
-	// versions.
-	First uint32
+	Digests
 	// OwnForm says that coded entries are in the sending node's form, behind a clear
 	// prefix of ClearPrefix bytes (see raft.Coding.LateSeal). Encoding the message
 	// brings them into the receiver's form, shorter by Saves bytes. The three fields
@@ -259,6 +257,25 @@ type LogEnd struct {
 // No group of Raft takes part: Message.Group is a number that the two programs agree on.
 type Note struct{ Data []byte }
 
+// Settings are what the sending node's replica is set to, of that which members compare.
+type Settings struct {
+	Ask bool      // the receiver is to send its own
+	All []Setting // at most MaxSettings
+}
+
+// Setting is one setting: its name, and its value in words. Must says that it must be equal
+// at all replicas. Each text has at most MaxSettingBytes.
+type Setting struct {
+	Must        bool
+	Name, Value string
+}
+
+// Bounds of Settings.
+const (
+	MaxSettings     = 64
+	MaxSettingBytes = 256
+)
+
 // maxFirst is how many first members a First can have.
 const maxFirst = 1000
 
@@ -271,6 +288,7 @@ func (ChunkStatus) kind() Kind { return kindChunkStatus }
 func (First) kind() Kind       { return KindFirst }
 func (LogEnd) kind() Kind      { return KindLogEnd }
 func (Note) kind() Kind        { return kindNote }
+func (Settings) kind() Kind    { return KindSettings }
 
 func (b Raft) class() Class {
 	switch b.GetType() {
@@ -291,3 +309,4 @@ func (ChunkStatus) class() Class { return ClassControl }
 func (First) class() Class       { return ClassControl }
 func (LogEnd) class() Class      { return ClassControl }
 func (Note) class() Class        { return ClassBackground }
+func (Settings) class() Class    { return ClassControl }

@@ -44,15 +44,47 @@ const (
 	tagEntryData  = 8*4 + 2
 )
 
-// Raft.First is a field beyond upstream's definition: 4 bytes, behind a tag of two. Its
-// number is far above the numbers of upstream's fields.
+// Digests are fields of a Raft message beyond upstream's definition, each of 4 bytes behind
+// a tag of two. Their numbers are far above the numbers of upstream's fields, and earlier
+// versions ignore the fields. 0 is none, and is not encoded.
+type Digests struct {
+	// First is of the first members of the sending node's group, 0 if the members are
+	// unknown there.
+	First uint32
+	// Settings is of the settings that must be equal at all replicas, 0 if there are none.
+	Settings uint32
+}
+
 const (
-	firstNumber = 1000
-	firstTag    = firstNumber<<3 | int(protowire.Fixed32Type)
-	firstTag0   = byte(firstTag&0x7f | 0x80)
-	firstTag1   = byte(firstTag >> 7)
-	firstLen    = 2 + 4
+	firstNumber    = 1000
+	settingsNumber = firstNumber + 1
+	// Tags of the two fields begin with different bytes, and share the second.
+	firstTag    = byte(firstNumber<<3&0x7f) | byte(protowire.Fixed32Type) | 0x80
+	settingsTag = byte(settingsNumber<<3&0x7f) | byte(protowire.Fixed32Type) | 0x80
+	digestTag1  = byte(firstNumber >> 4)
+	digestLen   = 2 + 4
 )
+
+func (e *encoder) digest(tag byte, v uint32) {
+	if v != 0 {
+		e.byte(tag)
+		e.byte(digestTag1)
+		e.arena = binary.LittleEndian.AppendUint32(e.arena, v)
+	}
+}
+
+// at returns where the digest belongs that b begins with, or nil.
+func (d *Digests) at(b []byte) *uint32 {
+	switch {
+	case len(b) < digestLen || b[1] != digestTag1:
+		return nil
+	case b[0] == firstTag:
+		return &d.First
+	case b[0] == settingsTag:
+		return &d.Settings
+	}
+	return nil
+}
 
 // encode appends the message, with large payloads of entries by reference.
 func (b Raft) encode(e *encoder) {
@@ -84,11 +116,8 @@ func (b Raft) encode(e *encoder) {
 	for _, r := range m.Responses {
 		e.message(tagResponses, r)
 	}
-	if b.First != 0 {
-		e.byte(firstTag0)
-		e.byte(firstTag1)
-		e.arena = binary.LittleEndian.AppendUint32(e.arena, b.First)
-	}
+	e.digest(firstTag, b.First)
+	e.digest(settingsTag, b.Settings)
 	e.Copy(m.ProtoReflect().GetUnknown())
 }
 
@@ -147,37 +176,37 @@ func appendProto(b []byte, m proto.Message) []byte {
 	return out
 }
 
-// raft decodes a Raft message, and Raft.First. Large payloads of entries may stay in b.
-func (d *decoder) raft(b []byte) (m *pb.Message, first uint32, err error) {
+// raft decodes a Raft message. Large payloads of entries may stay in b.
+func (d *decoder) raft(b []byte) (r Raft, err error) {
 	entries, err := checkMemory(b)
 	if err != nil {
-		return nil, 0, err
+		return Raft{}, err
 	}
-	if m, first, ok := d.plainRaft(b, entries); ok {
-		return m, first, nil
+	if r, ok := d.plainRaft(b, entries); ok {
+		return r, nil
 	}
-	m = &pb.Message{}
+	m := &pb.Message{}
 	if err := proto.Unmarshal(b, m); err != nil {
-		return nil, 0, err
+		return Raft{}, err
 	}
-	return m, takeFirst(m), nil
+	return Raft{Message: m, Digests: takeDigests(m)}, nil
 }
 
-// takeFirst takes Raft.First out of a message's unknown fields.
-func takeFirst(m *pb.Message) (first uint32) {
+// takeDigests takes the digests out of a message's unknown fields.
+func takeDigests(m *pb.Message) (d Digests) {
 	var others []byte
 	for unknown := m.ProtoReflect().GetUnknown(); len(unknown) > 0; {
 		number, typ, tag := protowire.ConsumeTag(unknown)
-		n := protowire.ConsumeFieldValue(number, typ, unknown[tag:])
-		if number == firstNumber && typ == protowire.Fixed32Type {
-			first = binary.LittleEndian.Uint32(unknown[tag:])
+		n := tag + protowire.ConsumeFieldValue(number, typ, unknown[tag:])
+		if at := d.at(unknown[:n]); at != nil {
+			*at = binary.LittleEndian.Uint32(unknown[tag:])
 		} else {
-			others = append(others, unknown[:tag+n]...)
+			others = append(others, unknown[:n]...)
 		}
-		unknown = unknown[tag+n:]
+		unknown = unknown[n:]
 	}
 	m.ProtoReflect().SetUnknown(others)
-	return first
+	return d
 }
 
 // raftMemory is a message with the memory of its numbers.
@@ -190,18 +219,19 @@ type raftMemory struct {
 
 // plainRaft decodes a message with expected fields only, and makes room for so many
 // entries.
-func (d *decoder) plainRaft(b []byte, entries int) (_ *pb.Message, first uint32, ok bool) {
+func (d *decoder) plainRaft(b []byte, entries int) (_ Raft, ok bool) {
 	r := &raftMemory{}
 	m := &r.Message
+	var digests Digests
 	m.Entries = slices.Grow(m.Entries, entries)
 	for len(b) > 0 {
-		if len(b) >= firstLen && b[0] == firstTag0 && b[1] == firstTag1 {
-			first, b = binary.LittleEndian.Uint32(b[2:]), b[firstLen:]
+		if at := digests.at(b); at != nil {
+			*at, b = binary.LittleEndian.Uint32(b[2:]), b[digestLen:]
 			continue
 		}
 		f, rest, ok := nextField(b)
 		if !ok {
-			return nil, 0, false
+			return Raft{}, false
 		}
 		switch b = rest; f.tag {
 		case tagType:
@@ -229,14 +259,14 @@ func (d *decoder) plainRaft(b []byte, entries int) (_ *pb.Message, first uint32,
 		case tagEntries:
 			entry, ok := d.plainEntry(f.bytes)
 			if !ok {
-				return nil, 0, false
+				return Raft{}, false
 			}
 			m.Entries = append(m.Entries, entry)
 		default:
-			return nil, 0, false
+			return Raft{}, false
 		}
 	}
-	return m, first, true
+	return Raft{Message: m, Digests: digests}, true
 }
 
 // entryMemory is an entry with the memory of its numbers.

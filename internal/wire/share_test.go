@@ -111,7 +111,7 @@ func requireSameAsProto(t *testing.T, b []byte) {
 	want := proto.CloneOf(original)
 	for _, share := range []int{0, 1} { // none, and the smallest payload
 		d, memory := decoder{share: share}, bytes.Clone(b)
-		got, first, err := d.raft(memory)
+		got, err := d.raft(memory)
 		require.Equal(t, wantErr == nil, err == nil, "protobuf says %v, we say %v", wantErr, err)
 		if err != nil {
 			continue
@@ -119,18 +119,18 @@ func requireSameAsProto(t *testing.T, b []byte) {
 		if share == 0 {
 			clear(memory) // none of it is used any more
 		}
-		require.Equal(t, takeFirst(want), first)
-		require.True(t, proto.Equal(want, got), "%v\n%v", want, got)
+		require.Equal(t, takeDigests(want), got.Digests)
+		require.True(t, proto.Equal(want, got.Message), "%v\n%v", want, got)
 		var e encoder
 		e.reset()
-		Raft{Message: got, First: first}.encode(&e)
+		got.encode(&e)
 		pieces, _ := e.seal(nil)
 		written := bytes.Join(pieces, nil)[HeaderLen:]
 		again := &pb.Message{}
 		require.NoError(t, proto.Unmarshal(written, again))
-		require.Equal(t, first, takeFirst(again))
+		require.Equal(t, got.Digests, takeDigests(again))
 		require.True(t, proto.Equal(want, again), "%v\n%v", want, again)
-		require.LessOrEqual(t, len(written), proto.Size(want)+firstLen)
+		require.LessOrEqual(t, len(written), proto.Size(want)+2*digestLen)
 		want = proto.CloneOf(original)
 	}
 }
@@ -142,7 +142,7 @@ func FuzzRaft(f *testing.F) {
 	later := proto.CloneOf(full)
 	later.ProtoReflect().SetUnknown([]byte{8 * 15, 1})
 	founded := proto.CloneOf(full)
-	founded.ProtoReflect().SetUnknown([]byte{firstTag0, firstTag1, 1, 2, 3, 4})
+	founded.ProtoReflect().SetUnknown([]byte{settingsTag, digestTag1, 5, 6, 7, 8, firstTag, digestTag1, 1, 2, 3, 4})
 	f.Add([]byte{tagTerm | 0x80, 0, 1})                                                        // a tag that is longer than it need be
 	f.Add([]byte{tagType, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})            // a type of -1
 	f.Add([]byte{tagTerm, 1, tagTerm, 2, tagReject, 7, tagEntries, 2, tagEntryIndex, 0x83, 0}) // cut off

@@ -70,7 +70,10 @@ func samples() []Message {
 		ChunkStatus{Stream: 8, Reason: "no"},
 		units("p", 10, referBytes, 0),
 		units("a", 3*referBytes),
-		Raft{Message: &pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(3))}, First: 1<<31 + 1},
+		Raft{Message: &pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(3))}, Digests: Digests{First: 1<<31 + 1, Settings: 1<<32 - 1}},
+		Raft{Message: &pb.Message{Type: pb.MsgHeartbeat.Enum()}, Digests: Digests{Settings: 1}},
+		Settings{Ask: true},
+		Settings{All: []Setting{{Must: true, Name: "sessions", Value: "none"}, {Name: "election timeout", Value: "1s"}}},
 		First{Members: []uint64{1, 4, 1<<64 - 3}},
 		LogEnd{Boot: 1 << 60, Number: 3, First: 1<<32 - 1},
 		LogEnd{Boot: 1<<64 - 1, Number: 1<<64 - 1, Answer: true, Index: 1<<64 - 1, First: 1<<32 - 1},
@@ -105,7 +108,7 @@ func requireEqual(t testing.TB, want, got Message) {
 	switch b := want.Body.(type) {
 	case Raft:
 		require.True(t, proto.Equal(b.Message, got.Body.(Raft).Message))
-		require.Equal(t, b.First, got.Body.(Raft).First)
+		require.Equal(t, b.Digests, got.Body.(Raft).Digests)
 	case Chunk:
 		g := got.Body.(Chunk)
 		require.True(t, proto.Equal(b.Header, g.Header))
@@ -135,6 +138,15 @@ func TestRoundTrip(t *testing.T) {
 }
 
 // A list of first members that nobody would write is no message.
+func TestSettingsAreBounded(t *testing.T) {
+	long := strings.Repeat("x", MaxSettingBytes+1)
+	for _, all := range [][]Setting{make([]Setting, MaxSettings+1), {{Name: long}}, {{Value: long}}} {
+		frame := encode(t, []Message{{Group: 1, From: 1, To: 2, Body: Settings{All: all}}})
+		_, err := DecodeMessages(frame[HeaderLen:], func(Message) { t.Error("it was taken") })
+		require.ErrorIs(t, err, ErrFrame)
+	}
+}
+
 func TestBadFirstMembers(t *testing.T) {
 	for _, members := range [][]uint64{nil, {0}, {2, 1}, {2, 2}, make([]uint64, maxFirst+1)} {
 		var f Frame

@@ -16,6 +16,8 @@ var help = map[string]string{
 	"group.Stalled":   "now: 1 while log or state cannot be written: a disk is full, or the log's is late.",
 	"group.Late":      "now: 1 while the disk of the group's log is late: writes wait, and none has ended for an election timeout.",
 
+	"group.Misfits": "now: Members whose settings do not fit those of this node.",
+
 	"group.Unaddressed": "now: Members that the transport has no address for.",
 
 	"member.Lag":    "now: Entries at the end of the leader's log that a member has not acknowledged, as the leader knows.",

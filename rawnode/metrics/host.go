@@ -23,7 +23,7 @@ func collectHost(out chan<- prometheus.Metric, s *rawnode.HostStatus) {
 	all.collect(out, "group", groupGauges{
 		Leader: s.Role == raft.StateLeader, HasLeader: s.Lead != raft.None, Stalled: s.Stalled != nil, Late: errors.Is(s.Stalled, storage.ErrLate), Differs: s.Differs != nil,
 		Voters: len(s.Members.GetVoters()), Learners: len(s.Members.GetLearners()),
-		LostLogs: lostLogs(s.Progress), Unaddressed: len(s.Unaddressed),
+		LostLogs: lostLogs(s.Progress), Unaddressed: len(s.Unaddressed), Misfits: len(s.Settings),
 	}, group)
 	all.collect(out, "host", *s, group)
 	for name, stage := range map[string]rawnode.StageStats{
@@ -51,6 +51,7 @@ type groupGauges struct {
 	Leader, HasLeader, Stalled, Late        bool
 	Differs                                 bool
 	Voters, Learners, LostLogs, Unaddressed int
+	Misfits                                 int
 }
 
 func lostLogs(members map[uint64]rawnode.MemberProgress) (n int) {

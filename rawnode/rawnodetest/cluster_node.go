@@ -127,6 +127,10 @@ func (n *node) config() (cfg replica.Config, err error) {
 	}
 	rc.ID, rc.Group, rc.Log, rc.Peers, rc.Boot, rc.Rand = n.id, theGroup, n.log, n.peers, uint64(n.life), n.rng
 	cfg.Settings = replica.Settings(rc)
+	cfg.Tick = n.c.opts.TickInterval
+	if s, ok := n.sm.(interface{ Settings() []rawnode.Setting }); ok {
+		cfg.Equal = s.Settings()
+	}
 	if cfg.Applied, cfg.HostState, err = n.sm.Load(); err != nil {
 		return cfg, fmt.Errorf("load the state: %w", err)
 	}

@@ -54,7 +54,9 @@ func (v Verdict) String() string {
 }
 
 // Limits bound a table. All replicas must have the same limits at all times, because the limits
-// decide which sessions and results the table forgets.
+// decide which sessions and results the table forgets. A table does not know those of other replicas: a
+// state machine names the limits in its method Settings, so that hosts compare them, and keeps them
+// beside the table, because the log is replayed with them. The adapters of package state do both.
 type Limits struct {
 	// Sessions is the largest number of sessions. If a client opens another session, the session
 	// unused for longest ends. At least 1.

@@ -346,6 +346,10 @@ func (m *Memory[M]) save(meta rawnode.SnapshotMeta, body func(*frames.Writer) er
 
 // writeTemporary writes a checkpoint under a name that nobody looks for, durably.
 func (m *Memory[M]) writeTemporary(meta rawnode.SnapshotMeta, body func(*frames.Writer) error, written func()) (c checkpoint, temp string, err error) {
+	if err := m.keepLimits(); err != nil {
+		written()
+		return c, temp, err
+	}
 	fs := m.opts.FS
 	c = checkpoint{index: meta.Index, name: fileName(meta.Index)}
 	temp = m.path(tempPrefix + c.name)

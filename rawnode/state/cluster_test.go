@@ -61,3 +61,30 @@ func run(t *testing.T, seed uint64) (story uint64) {
 	require.Equal(t, fmt.Sprintf(`{"a":%d}`, n), text(c.StateMachine(1).(*state.Memory[*tally])))
 	return c.Story()
 }
+
+// A replica with other limits of sessions ends a session that the others keep, and applies again what
+// its client repeats. So such replicas have to notice each other before that.
+func TestReplicaWithOtherLimitsOfSessionsIsLeftBehind(t *testing.T) {
+	limits := map[uint64]*session.Limits{1: &session.DefaultLimits, 2: &session.DefaultLimits, 3: {Sessions: 1, Results: 1, ResultBytes: 100}}
+	c := rawnodetest.NewCluster(t, rawnodetest.ClusterOptions{
+		Seed: 1,
+		StateMachine: func(m rawnodetest.Member) (rawnode.StateMachine, error) {
+			return state.OpenMemory(newTally, state.Options{FS: m.Dir.FS, Dir: m.Dir.Path, Inline: true, CheckpointBytes: 200, Sessions: limits[m.Node]})
+		},
+	})
+	first := c.MustPropose(1, state.OpenSession()).(session.ID)
+	again := state.InSession(first, 1, 0, []byte("a"))
+	require.Equal(t, "1", c.MustPropose(1, again))
+	c.MustPropose(2, state.OpenSession()) // ends the first session where there is room for one
+	require.Equal(t, "1", c.MustPropose(2, again))
+	c.Run(time.Minute)
+	require.Zero(t, c.StateMachine(3).(*state.Memory[*tally]).Applied())
+	require.ErrorIs(t, c.Status(3).Settings[1], rawnode.ErrSettings)
+	require.ErrorContains(t, c.Status(3).Settings[1], `session limits is "1 sessions of 1 results in 100 bytes" at node 3 and "10000 sessions of 16 results in 65536 bytes" at node 1`)
+	_, err := c.Propose(3, state.Plain([]byte("b"))).Wait()
+	require.ErrorIs(t, err, rawnode.ErrSettings)
+
+	limits[3] = &session.DefaultLimits
+	c.Restart(3, false)
+	c.Agree(time.Minute, func(sm rawnode.StateMachine) (string, error) { return text(sm.(*state.Memory[*tally])), nil })
+}

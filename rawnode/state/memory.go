@@ -46,9 +46,11 @@ type Memory[M Machine] struct {
 	since    int64 // what commands have cost since the last checkpoint began
 
 	// files guards the directory, and is taken before mu.
-	files   sync.Mutex
-	last    checkpoint
-	durable atomic.Uint64 // last.index
+	files sync.Mutex
+	last  checkpoint
+	// limitsKept: limitsFile has the limits of sessions.
+	limitsKept bool
+	durable    atomic.Uint64 // last.index
 
 	interrupted atomic.Pointer[error]
 	closed      atomic.Bool
@@ -99,6 +101,11 @@ func (m *Memory[M]) open() error {
 	c, err := m.newest()
 	if err != nil {
 		return err
+	}
+	if c.index > 0 {
+		if err := m.checkLimits(); err != nil {
+			return fmt.Errorf("state in %s: %w", m.opts.Dir, err)
+		}
 	}
 	s, err := m.read(c)
 	if err != nil {

@@ -544,3 +544,34 @@ func TestLargeResultOfASessionIsRefused(t *testing.T) {
 		require.ErrorIs(t, err, state.ErrInvalid)
 	}
 }
+
+// The log behind a checkpoint is replayed with the limits that the checkpoint was made with.
+func TestOtherLimitsOfSessionsThanBeforeAreRefused(t *testing.T) {
+	few := &session.Limits{Sessions: 1, Results: 1, ResultBytes: 100}
+	o := state.Options{FS: vfs.NewMem(), Dir: "state", Sessions: few}
+	m := open(t, o.FS, o)
+	require.NoError(t, m.Close())
+	o.Sessions = &session.DefaultLimits // nothing was written with the limits of before
+	m = open(t, o.FS, o)
+	_, err := m.Apply(rawnode.Batch{Index: 3, Commands: [][]byte{state.OpenSession()}})
+	require.NoError(t, err)
+	require.NoError(t, m.Checkpoint())
+	snap, err := m.Snapshot()
+	require.NoError(t, err)
+	require.NoError(t, m.Close())
+
+	for _, other := range []*session.Limits{nil, few} {
+		o.Sessions = other
+		_, err = state.OpenMemory(newTally, o)
+		require.ErrorIs(t, err, state.ErrLimits)
+		require.ErrorContains(t, err, `with which this state was written "10000 sessions of 16 results in 65536 bytes"`)
+	}
+	o.Sessions = &session.DefaultLimits
+	require.NoError(t, open(t, o.FS, o).Close())
+
+	other := open(t, vfs.NewMem(), state.Options{Dir: "state", Sessions: few})
+	require.NoError(t, other.Restore(snap.Meta(), snap), "a new group may have other limits")
+	require.NoError(t, snap.Close())
+	require.Equal(t, []rawnode.Setting{{Name: "session limits", Value: "1 sessions of 1 results in 100 bytes"}}, other.Settings())
+	require.NoError(t, other.Close())
+}

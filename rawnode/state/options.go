@@ -47,8 +47,8 @@ type Options struct {
 	Inline bool
 	// Sessions, unless nil, has clients' sessions: a command that is proposed again takes
 	// effect once. Each command then has an envelope: see [Plain], [OpenSession],
-	// [InSession], [EndSession]. All replicas must have the same limits, always. ResultBytes is
-	// at most 8 MiB, and a session keeps no result above 1 MiB: see [ErrResult].
+	// [InSession], [EndSession]. All replicas must have the same limits, always: hosts compare
+	// them, and OpenMemory refuses other limits than before ([ErrLimits]). ResultBytes is at most 8 MiB, and a session keeps no result above 1 MiB: see [ErrResult].
 	Sessions *session.Limits
 	// Logf receives a line for each event of interest to an operator; nil means silence.
 	Logf func(format string, args ...any)
@@ -60,6 +60,8 @@ var (
 	ErrInvalid = errors.New("state: invalid")
 	// ErrIdentity says that the directory holds the state of another owner.
 	ErrIdentity = errors.New("state: the directory belongs to another state")
+	// ErrLimits says that a state was written with other limits of sessions than it is opened with.
+	ErrLimits = envelope.ErrLimits
 	// ErrLocked says that the directory is in use.
 	ErrLocked = errors.New("state: the directory is in use")
 	// ErrDamaged says that a checkpoint, or a snapshot from a peer, is not what was

@@ -57,7 +57,7 @@ func (t *TCP) welcome(raw net.Conn) (net.Conn, *peer, caller, error) {
 	if err != nil {
 		return fail(conn, err)
 	}
-	err = wire.Answer{Kinds: who.kinds, Capabilities: wire.Capabilities(t.cfg.Capabilities)}.Write(conn)
+	err = wire.Answer{Kinds: who.kinds, Capabilities: wire.Capabilities(t.cfg.Capabilities), Frame: uint64(t.cfg.takes(who))}.Write(conn)
 	if err == nil {
 		err = conn.SetDeadline(time.Time{})
 	}

@@ -38,6 +38,15 @@ func (c Config) maxFrame(class wire.Class) int {
 	return c.MaxFrameBytes
 }
 
+// takes returns the length of the largest frame taken on a peer's connection.
+func (c Config) takes(who caller) int {
+	bound := c.maxFrame(who.class)
+	if who.class != wire.ClassControl {
+		bound = min(bound, max(who.limits.ReceiveBytes, directBytes)+wire.HeaderLen)
+	}
+	return bound
+}
+
 // caller is the other end of an incoming connection.
 type caller struct {
 	node   uint64

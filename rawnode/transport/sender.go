@@ -20,6 +20,7 @@ type sender struct {
 	stop    func() bool   // cancels the closing of raw at the end of the link
 	lost    chan struct{} // closed when the peer has closed raw
 	out     *target       // writes to raw, or to the TLS connection over raw
+	largest int           // the largest frame that the peer takes
 	backoff time.Duration
 	batch   []queued // taken from the queue, neither written nor dropped
 }
@@ -59,7 +60,7 @@ const frameBytes = 256 << 10
 
 // send writes the queue, a frame at a time.
 func (s *sender) send() {
-	full := min(frameBytes, s.t.cfg.maxFrame(s.class)-wire.HeaderLen)
+	full := min(frameBytes, s.largest-wire.HeaderLen)
 	if s.class == wire.ClassBackground {
 		full = min(full, backgroundBytes)
 	}
@@ -69,6 +70,9 @@ func (s *sender) send() {
 		if s.batch, rest = s.takeToWrite(s.batch, full); len(s.batch) == 0 {
 			return
 		}
+		if rest == nil && s.dropTooLarge() {
+			continue
+		}
 		if err := s.write(rest); err != nil {
 			s.broke(fmt.Errorf("write: %w", err))
 			return
@@ -76,6 +80,22 @@ func (s *sender) send() {
 		s.release(s.batch)
 		s.forgetBatch()
 	}
+}
+
+// dropTooLarge drops a batch of one message that the peer would refuse, and lose the connection with.
+func (s *sender) dropTooLarge() bool {
+	q := s.batch[0]
+	if len(s.batch) > 1 || q.size+wire.HeaderLen <= s.largest { // several are smaller together than a full frame
+		return false
+	}
+	s.t.log(slog.LevelError, s.about(), "message dropped: it is larger than the frames that the peer takes; give all nodes the same MaxFrameBytes and ReceiveBytes",
+		"peer", s.peer.id, "class", s.class, "kind", q.msg.Kind(), "bytes", q.size, "largest frame of the peer", s.largest, "largest frame here", s.t.cfg.maxFrame(s.class))
+	drops := drops{t: s.t}
+	drops.add(q.msg, s.peer, dropSize)
+	drops.report()
+	s.release(s.batch)
+	s.forgetBatch()
+	return true
 }
 
 // Background frames give way to appends to the same peer, a frame at a time, but get at
@@ -181,7 +201,7 @@ func (s *sender) dial() error {
 		return fmt.Errorf("dial: %w", err)
 	}
 	stop := context.AfterFunc(s.ctx, func() { _ = raw.Close() }) // so that all waiting ends
-	conn, kinds, err := s.introduce(ctx, raw)
+	conn, answer, err := s.introduce(ctx, raw)
 	if err != nil {
 		stop()
 		_ = raw.Close() // given up
@@ -197,7 +217,10 @@ func (s *sender) dial() error {
 		out.urgent = true
 		hurry(raw)
 	}
-	s.out = &target{out, kinds}
+	s.out, s.largest = &target{out, answer.Kinds}, s.t.cfg.maxFrame(s.class)
+	if answer.Frame > wire.HeaderLen {
+		s.largest = int(min(uint64(s.largest), answer.Frame))
+	}
 	s.measure(out.unsent)
 	s.setState(true, nil, time.Time{})
 	if conn == raw { // a connection with TLS would wait
@@ -208,29 +231,29 @@ func (s *sender) dial() error {
 }
 
 // introduce makes the connection secure, if this node has a certificate, says hello and
-// reads the answer: the kinds taken by the peer.
-func (s *sender) introduce(ctx context.Context, raw net.Conn) (net.Conn, wire.Kinds, error) {
+// reads the answer.
+func (s *sender) introduce(ctx context.Context, raw net.Conn) (_ net.Conn, answer wire.Answer, err error) {
 	if err := raw.SetDeadline(time.Now().Add(s.t.cfg.DialTimeout)); err != nil {
-		return nil, 0, err
+		return nil, answer, err
 	}
 	conn, err := s.t.secure(ctx, raw, s.peer.id)
 	if err != nil {
-		return nil, 0, err
+		return nil, answer, err
 	}
 	cfg := s.t.cfg
 	hello := wire.Hello{Cluster: cfg.Cluster, Node: cfg.Node, Peer: s.peer.id, Class: s.class, Kinds: wire.AllKinds, Capabilities: wire.Capabilities(cfg.Capabilities)}
 	if err := hello.Write(conn); err != nil {
-		return nil, 0, fmt.Errorf("say hello: %w", err)
+		return nil, answer, fmt.Errorf("say hello: %w", err)
 	}
-	answer, err := wire.ReadAnswer(conn)
+	answer, err = wire.ReadAnswer(conn)
 	if err != nil {
-		return nil, 0, fmt.Errorf("read the answer to hello: %w", err)
+		return nil, answer, fmt.Errorf("read the answer to hello: %w", err)
 	}
 	if answer.Refused != "" {
-		return nil, 0, fmt.Errorf("%w by node %d at %v: %s", errRefused, s.peer.id, raw.RemoteAddr(), answer.Refused)
+		return nil, answer, fmt.Errorf("%w by node %d at %v: %s", errRefused, s.peer.id, raw.RemoteAddr(), answer.Refused)
 	}
 	s.peer.learn(answer.Kinds, answer.Capabilities)
-	return conn, answer.Kinds, conn.SetDeadline(time.Time{})
+	return conn, answer, conn.SetDeadline(time.Time{})
 }
 
 // watch notices when the peer closes the connection, which sends nothing.

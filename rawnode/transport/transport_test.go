@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"testing"
 	"time"
@@ -383,4 +384,31 @@ func TestBadConfig(t *testing.T) {
 	require.ErrorIs(t, a.SendWait(context.Background(), appends(1, 2, 1, 5<<10)), errTooLarge)
 	a.Send([]wire.Message{appends(1, 2, 1, 5<<10)})
 	require.Equal(t, uint64(2), box.unreachable(t))
+}
+
+// A node that takes smaller frames than its peer sends gets all other messages over the connection that
+// it has; the peer is told which message does not fit, and between which nodes.
+func TestMessageLargerThanThePeersFramesIsDropped(t *testing.T) {
+	for name, small := range map[string]Config{"MaxFrameBytes": {MaxFrameBytes: 8 << 10}, "Limits": {Limits: func(uint64) Limits { return Limits{ReceiveBytes: 8 << 10} }}} {
+		t.Run(name, func(t *testing.T) {
+			la, lb := listen(t), listen(t)
+			peers := map[uint64]string{1: la.Addr().String(), 2: lb.Addr().String()}
+			log := &syncBuilder{}
+			a, boxA := start(t, Config{Node: 1, Listener: la, Peers: peers, Logger: slog.New(slog.NewTextHandler(log, nil))})
+			small.Node, small.Listener, small.Peers = 2, lb, peers
+			_, boxB := start(t, small)
+			for i := range uint64(50) {
+				a.Send([]wire.Message{appends(1, 2, i, 3<<10+int(i)%2*10<<10)})
+			}
+			for i := uint64(0); i < 50; i += 2 {
+				require.Equal(t, i, boxB.next(t).Body.(wire.Raft).GetIndex())
+			}
+			require.EqualValues(t, 2, boxA.unreachable(t))
+			s := a.Stats().Peers[2][wire.ClassAppend]
+			require.EqualValues(t, 1, s.Connects, "the connection is kept")
+			require.EqualValues(t, 25, a.Stats().Dropped)
+			require.Contains(t, log.String(), "larger than the frames that the peer takes")
+			require.Contains(t, log.String(), "peer=2")
+		})
+	}
 }

@@ -16,6 +16,7 @@ import (
 //	0                              format version, identity
 //	1, group, 'm'                  generation and log index of the state
 //	1, group, 'h'                  the host's bytes
+//	1, group, 'l'                  the limits of sessions, in words, if there are any
 //	2, group, generation, 's', id  a session
 //	2, group, generation, 'u', key a user's value
 //

@@ -60,7 +60,8 @@ type Options struct {
 type GroupOptions struct {
 	// Sessions, unless nil, has clients' sessions: a command that is proposed again takes
 	// effect once. Commands then have envelopes: [state.Plain], [state.OpenSession],
-	// [state.InSession], [state.EndSession]. All replicas must have the same limits, always.
+	// [state.InSession], [state.EndSession]. All replicas must have the same limits, always: hosts
+	// compare them, and [DB.Group] refuses other limits than before ([state.ErrLimits]).
 	Sessions *session.Limits
 }
 

@@ -36,6 +36,7 @@ type State struct {
 	// What follows is the apply goroutine's.
 	meta     meta
 	sessions *envelope.Sessions // nil: without
+	kept     bool               // the database has the limits of sessions
 	broken   error              // set when memory and database may differ, until Load
 
 	mark *Mark
@@ -128,6 +129,15 @@ func (s *State) reload(p *pebble.DB) (host []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
+	limits, _, err := present{p}.get(metaKey(s.group, 'l'))
+	if err != nil {
+		return nil, err
+	}
+	if s.kept = len(limits) > 0; s.kept {
+		if err := envelope.CheckKept(string(limits), s.limits); err != nil {
+			return nil, err
+		}
+	}
 	rows := map[session.ID][]byte{}
 	prefix := partKey(s.group, m.generation, partSession)
 	v := view{from: present{p}, prefix: prefix}
@@ -189,6 +199,9 @@ func (s *State) Load() (applied uint64, host []byte, err error) {
 // Interrupt implements [rawnode.Interruptible].
 func (s *State) Interrupt(reason error) { s.writer.Interrupt(reason) }
 
+// Settings is looked for by hosts: see [rawnode.StateMachine].
+func (s *State) Settings() []rawnode.Setting { return envelope.Settings(s.limits) }
+
 // Stalled returns nil while commands can be applied, and else why they wait: hosts look
 // for it.
 func (s *State) Stalled() error { return s.db.Stalled() }
@@ -226,7 +239,7 @@ func (s *State) Apply(b rawnode.Batch) ([]any, error) {
 		s.broken = fmt.Errorf("apply a batch of index %d: %w", b.Index, err)
 		return nil, s.broken
 	}
-	s.meta.applied = b.Index
+	s.meta.applied, s.kept = b.Index, s.sessions != nil
 	return results, nil
 }
 
@@ -252,6 +265,11 @@ func (s *State) fill(batch *pebble.Batch, b rawnode.Batch) ([]any, error) {
 		}
 	}
 	if s.sessions != nil {
+		if !s.kept {
+			if err := batch.Set(metaKey(s.group, 'l'), []byte(envelope.Describe(s.limits)), nil); err != nil {
+				return nil, err
+			}
+		}
 		for id, row := range s.sessions.Changes() {
 			if err := put(batch, sessionKey(s.group, s.meta.generation, id), row); err != nil {
 				return nil, err

@@ -436,3 +436,32 @@ func TestStatesInACluster(t *testing.T) {
 		c.Agree(time.Minute, func(sm rawnode.StateMachine) (string, error) { return text(sm.(both).State) })
 	}
 }
+
+// The log behind the state is replayed with the limits that the state was written with.
+func TestOtherLimitsOfSessionsThanBeforeAreRefused(t *testing.T) {
+	o := pebblestate.Options{FS: vfs.NewMem(), Dir: "state"}
+	opened := func(l *session.Limits) (*pebblestate.DB, *pebblestate.State, error) {
+		db, err := pebblestate.Open(o)
+		require.NoError(t, err)
+		s, err := db.Group(1, count, pebblestate.GroupOptions{Sessions: l})
+		return db, s, err
+	}
+	few := &session.Limits{Sessions: 1, Results: 1, ResultBytes: 100}
+	db, _, err := opened(few)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	db, s, err := opened(&session.DefaultLimits) // nothing was written with the limits of before
+	require.NoError(t, err)
+	_, err = s.Apply(rawnode.Batch{Index: 3, Commands: [][]byte{state.OpenSession()}})
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	for _, other := range []*session.Limits{nil, few} {
+		db, _, err = opened(other)
+		require.ErrorIs(t, err, state.ErrLimits)
+		require.NoError(t, db.Close())
+	}
+	db, s, err = opened(&session.DefaultLimits)
+	require.NoError(t, err)
+	require.Equal(t, []rawnode.Setting{{Name: "session limits", Value: "10000 sessions of 16 results in 65536 bytes"}}, s.Settings())
+	require.NoError(t, db.Close())
+}

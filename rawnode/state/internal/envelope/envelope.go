@@ -13,6 +13,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
 )
 
@@ -42,6 +43,34 @@ func CheckLimits(l session.Limits) error {
 	}
 	return err
 }
+
+// limitsSetting is the name under which replicas compare limits.
+const limitsSetting = "session limits"
+
+// Settings returns what must be equal at all replicas of a state with these limits; nil: without
+// sessions.
+func Settings(l *session.Limits) []rawnode.Setting {
+	return []rawnode.Setting{{Name: limitsSetting, Value: Describe(l)}}
+}
+
+// Describe returns limits in words, equal for equal limits alone.
+func Describe(l *session.Limits) string {
+	if l == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%d sessions of %d results in %d bytes", l.Sessions, l.Results, l.ResultBytes)
+}
+
+// CheckKept compares limits, as Describe put them when a state was written, with those of now.
+func CheckKept(kept string, now *session.Limits) error {
+	if is := Describe(now); kept != is {
+		return fmt.Errorf("%w: the limits of sessions are %q, those with which this state was written %q: give the limits of before, the same at all replicas. A group has its limits for life; a Snapshot can be restored as a group with others", ErrLimits, is, kept)
+	}
+	return nil
+}
+
+// ErrLimits says that a state was written with other limits of sessions.
+var ErrLimits = errors.New("state: other limits of sessions")
 
 // ErrPanicked is the result of a command on which the machine panicked unharmed.
 var ErrPanicked = errors.New("state: Apply panicked at the command, which has had no effect")

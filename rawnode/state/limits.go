@@ -1,0 +1,79 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/state/internal/envelope"
+)
+
+// limitsFile has the limits of sessions beside the checkpoints. The limits decide at which command a
+// session ends, so a replica that replays the log from a checkpoint with other limits than before comes
+// to another state than the other replicas. The file is there before the first checkpoint, and not
+// earlier: a state without a checkpoint replays from the beginning, with whatever limits.
+const limitsFile = "session-limits"
+
+// Settings is looked for by hosts: see [rawnode.StateMachine].
+func (m *Memory[M]) Settings() []rawnode.Setting { return envelope.Settings(m.opts.Sessions) }
+
+// checkLimits returns an error if the last checkpoint was made with other limits of sessions.
+func (m *Memory[M]) checkLimits() error {
+	kept, err := m.keptLimits()
+	if err != nil || kept == "" {
+		return err
+	}
+	return envelope.CheckKept(kept, m.opts.Sessions)
+}
+
+// keptLimits returns the contents of limitsFile, or "" if there is none.
+func (m *Memory[M]) keptLimits() (string, error) {
+	f, err := m.opts.FS.Open(m.path(limitsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("open the limits of sessions: %w", err)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, 1<<10))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", fmt.Errorf("read the limits of sessions: %w", err)
+	}
+	return string(b), nil
+}
+
+// keepLimits writes limitsFile, unless it is there.
+func (m *Memory[M]) keepLimits() error {
+	if m.opts.Sessions == nil || m.limitsKept {
+		return nil
+	}
+	want := envelope.Describe(m.opts.Sessions)
+	if kept, err := m.keptLimits(); err != nil || kept == want {
+		m.limitsKept = err == nil
+		return err
+	}
+	on, temp := m.opts.FS, m.path(tempPrefix+limitsFile)
+	f, err := on.Create(temp, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return fmt.Errorf("keep the limits of sessions: %w", err)
+	}
+	_, err = io.WriteString(f, want)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = on.Rename(temp, m.path(limitsFile))
+	}
+	if err != nil {
+		return fmt.Errorf("keep the limits of sessions: %w", errors.Join(err, on.Remove(temp)))
+	}
+	m.limitsKept = true // the directory is synced with the checkpoint behind it
+	return nil
+}
