@@ -37,7 +37,7 @@ type Machine interface {
 // at little cost, for example as its maps are copied on write. Without it, commands
 // wait while Write writes, and readers behind a command that waits.
 type Forker interface {
-	// Fork returns a copy of the state that stays as it is while the original goes on.
+	// Fork returns a copy of the state, as [Map] makes one, that stays as it is while the original goes on.
 	// Meanwhile no other method of the original is called, and no function of View. Of the copy
 	// either Write or Digest is called, once, by another goroutine; another copy may be read, and
 	// the original changed, at the same time.
