@@ -30,7 +30,7 @@ type hostProgress struct {
 
 // releasable returns the highest index to hand to the host for applying. An entry may
 // commit before this node has written the entry; a host may apply such an entry early
-// only if writing and applying are one turn (allowUnwritten).
+// if writing and applying are one turn (allowUnwritten), and else within a bound (early.go).
 //
 // Committed entries are released here: a node with only a part of an entry's payload
 // stops before the entry.
@@ -38,7 +38,7 @@ func (l *raftLog) releasable(allowUnwritten bool) uint64 {
 	if allowUnwritten {
 		return l.node.seam().Releasable(l.committed)
 	}
-	return l.node.seam().Releasable(min(l.committed, l.tail.base.index))
+	return l.node.seam().Releasable(l.applicable())
 }
 
 // hasNextCommitted reports whether nextCommitted would return anything, without

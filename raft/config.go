@@ -174,6 +174,15 @@ type Config struct {
 	// node 0, as etcd does, or calls it with the change.
 	ConfChangesFirst bool
 
+	// MaxEarlyApplySize bounds the bytes of committed entries (as encoded in the log) that are
+	// handed out for applying before the append thread has reported them as written here. A
+	// majority has stored them, so a leader with a slow disk, or a disk that hangs, answers its
+	// clients all the same, and the bound is the memory that this takes. An entry that is larger
+	// waits until it is written. Needs AsyncStorageWrites: without, writing and applying are one
+	// turn. The host has duties at a restart, and in what it drops from its log: rules E3 and
+	// E4 in early.go. 0, as upstream: an entry is applied once it is written.
+	MaxEarlyApplySize uint64
+
 	// YieldWhenLate has a node go by its host's disk. If entries or a snapshot were handed
 	// out to be written, and nothing was reported as written for more than ElectionTick
 	// ticks, a leader drops proposals ([ErrProposalDropped]); if a majority has stored
@@ -213,6 +222,8 @@ func (c *Config) Validate() error {
 		"MaxInflightBytes is %d; it must be 0 (no bound) or at least MaxSizePerMsg, which is %d", c.MaxInflightBytes, c.MaxSizePerMsg)
 	refuse(c.ReadOnlyOption == ReadOnlyLeaseBased && !c.CheckQuorum,
 		"ReadOnlyOption is ReadOnlyLeaseBased but CheckQuorum is false; a lease needs a leader that steps down without a quorum")
+	refuse(c.MaxEarlyApplySize != 0 && !c.AsyncStorageWrites,
+		"MaxEarlyApplySize is %d but AsyncStorageWrites is false; it must be 0 where writing and applying are one turn", c.MaxEarlyApplySize)
 	if c.Coding != nil {
 		c.Coding.mistakes(refuse)
 	}

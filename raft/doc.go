@@ -58,6 +58,7 @@
 //	random.go     randomness, for timeouts and the number of a start
 //	log.go        the log: Storage, and behind it the tail not yet written
 //	applying.go   committed entries on their way to the host
+//	early.go      entries that the host may apply before it has written them
 //	tail.go       entries not yet written
 //	entry.go      an entry: identity, sizes, copies, the change in it
 //

@@ -34,6 +34,8 @@ type raftLog struct {
 	node logOwner
 	// applying and its neighbours: see applying.go.
 	hostProgress
+	// early is what may be applied before it is written: see early.go.
+	early early
 }
 
 // logOwner is told of every change of the log, and has the extensions, whose brakes and
@@ -277,6 +279,7 @@ func (l *raftLog) snapshot() (*pb.Snapshot, error) {
 // restore makes the snapshot the whole log.
 func (l *raftLog) restore(s *pb.Snapshot) {
 	l.node.restoring(s.GetMetadata().GetIndex())
+	l.early.bytes = 0
 	l.committed = s.GetMetadata().GetIndex()
 	l.tail.replace(s)
 }

@@ -76,6 +76,7 @@ func newRaft(config *Config) (*raft, error) {
 	if err != nil {
 		return nil, err
 	}
+	log.early.limit = entryEncodingSize(cfg.MaxEarlyApplySize)
 	hs, cs, err := cfg.Storage.InitialState()
 	if err != nil {
 		return nil, fmt.Errorf("%w: InitialState: %w", ErrStorage, err)

@@ -186,7 +186,7 @@ func (r *raft) dispatch(m *pb.Message) error {
 	case pb.MsgStorageAppendResp:
 		r.extension.Stored()
 		if i := m.GetIndex(); i != 0 {
-			r.log.tail.written(entryID{term: m.GetLogTerm(), index: i})
+			r.log.written(entryID{term: m.GetLogTerm(), index: i})
 		}
 		if s := m.GetSnapshot(); s != nil {
 			r.snapshotApplied(s)
