@@ -166,6 +166,37 @@ func TestMembersChangeEarly(t *testing.T) {
 	g.until("three of four", time.Second, func() bool { return n.commit() >= index })
 }
 
+// A follower has applied early what its disk has not taken, and gets a snapshot in the place of all. What
+// comes behind the snapshot is applied early, too.
+func TestSnapshotTakesThePlaceOfEarlyEntries(t *testing.T) {
+	g := earlyGroup(t, 1<<20)
+	lead, n := g.nodes[1], g.nodes[3]
+	n.stuck = true
+	index := g.write("x")
+	g.until("apply", time.Second, func() bool { return n.applied == index })
+	g.isolate(3)
+	last := uint64(0)
+	for range 3 {
+		last = g.write("y")
+		g.until("apply", time.Second, func() bool { return lead.applied == last })
+	}
+	term, err := lead.disk.Term(last)
+	require.NoError(t, err)
+	g.mend()
+	require.NoError(t, n.rn.Step(&pb.Message{
+		Type: pb.MsgSnap.Enum(), From: new(uint64(1)), To: new(uint64(3)), Term: new(lead.term()),
+		Snapshot: &pb.Snapshot{Metadata: &pb.SnapshotMetadata{Index: &last, Term: &term, ConfState: lead.conf}},
+	}))
+	require.Equal(t, last, n.commit())
+	g.pass(lateTimeout)
+	n.goOn()
+	require.Equal(t, last, n.applied)
+	n.stuck = true
+	last = g.write("z")
+	g.until("apply", time.Second, func() bool { return n.applied == last })
+	n.goOn()
+}
+
 // Without asynchronous writes there is nothing to bound.
 func TestEarlyAppliesNeedAsyncStorageWrites(t *testing.T) {
 	c := config(raft.NewMemoryStorage())

@@ -88,6 +88,12 @@ type ReplicaConfig struct {
 	// MaxApplyBytes bounds the commands that the state machine is given before its next report; 0
 	// means 8 MiB.
 	MaxApplyBytes int
+	// MaxEarlyApplyBytes bounds the entries that the state machine is given before they are durable in
+	// the log of this node; a majority has them. So a leader with a slow disk, or a disk that
+	// hangs, answers as soon as the other members allow, until the bound is reached or, after an
+	// election timeout, the leader goes. A coded entry may need the leader's own copy, and then waits
+	// for the disk. 0 means 16 MiB; -1: none, as always with the core [Upstream]. See [StateMachine].
+	MaxEarlyApplyBytes int
 
 	// MaxTurnBytes bounds the messages that leave in one turn, in addition to control messages;
 	// messages beyond the bound are dropped. 0 means 512 MiB.

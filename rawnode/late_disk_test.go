@@ -19,11 +19,13 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// gate is a disk that can hang: what writes or syncs waits, without an error, until the gate opens.
+// gate is a disk that can hang: what writes or syncs waits, without an error, until the gate opens. A
+// sync takes a time.
 type gate struct {
 	mu     sync.Mutex
 	opened sync.Cond
 	shut   bool
+	syncs  time.Duration
 }
 
 func newGate() *gate {
@@ -42,14 +44,29 @@ func (g *gate) set(shut bool) {
 // MaybeError waits, and is no error.
 func (g *gate) MaybeError(op errorfs.Op) error {
 	switch op.Kind {
-	case errorfs.OpFileWrite, errorfs.OpFileWriteAt, errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo:
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		for g.shut {
-			g.opened.Wait()
-		}
+	case errorfs.OpFileWrite, errorfs.OpFileWriteAt:
+		g.pass()
+	case errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo:
+		time.Sleep(g.pass())
 	}
 	return nil
+}
+
+// pass waits until the gate is open, and returns how long a sync takes.
+func (g *gate) pass() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.shut {
+		g.opened.Wait()
+	}
+	return g.syncs
+}
+
+// slow lets each sync take a time.
+func (g *gate) slow(took time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.syncs = took
 }
 
 func (g *gate) String() string { return "gate" }
@@ -61,9 +78,9 @@ func withGates(t *testing.T, adjust func(*rawnode.Config), f func(t *testing.T, 
 	inBubble(t, 3, func(cfg *rawnode.Config) {
 		id := cfg.Replica.ID
 		gates[id] = newGate()
-		engine, err := storage.Open("gated", storage.Options{FS: errorfs.Wrap(vfs.NewMem(), gates[id]), Identity: storage.Identity{Cluster: 9, Node: id}})
-		require.NoError(t, err)
+		engine := gatedLog(t, cfg, vfs.NewMem(), gates[id])
 		engines[id] = engine
+		var err error
 		cfg.Replica.Log, err = engine.Group(1)
 		require.NoError(t, err)
 		adjust(cfg)
@@ -84,6 +101,13 @@ func withGates(t *testing.T, adjust func(*rawnode.Config), f func(t *testing.T, 
 		old := hosts[1].Status().Lead
 		f(t, hosts, gates, old, old%3+1)
 	})
+}
+
+// gatedLog opens the log of a host behind a gate.
+func gatedLog(t *testing.T, cfg *rawnode.Config, fs vfs.FS, g *gate) *storage.Engine {
+	engine, err := storage.Open("gated", storage.Options{FS: errorfs.Wrap(fs, g), Identity: storage.Identity{Cluster: 9, Node: cfg.Replica.ID}})
+	require.NoError(t, err)
+	return engine
 }
 
 // gated are the kinds of groups whose disks hang.

@@ -12,6 +12,12 @@ import (
 // StateMachine is the user's replicated state. The Raft log is its write-ahead log: applied
 // commands need not be durable at once, as long as Durable reports the durable index.
 //
+// Apply may be given commands that the log of this node has not stored yet: a majority of the members has
+// (ReplicaConfig.MaxEarlyApplyBytes bounds them). After a crash the state may therefore be ahead of
+// its log, whatever the state machine does to be durable. The host then begins the log anew at the
+// state's index, as behind a snapshot, and the commands behind come from the other members. A state
+// that was not durable at that index loses the commands that the log has lost, and is given them again.
+//
 // Beside its own state, a state machine keeps a few bytes for the host (the last batch applied from
 // each node, and the members). The bytes belong to the applied index, and are written and found
 // together with that index.

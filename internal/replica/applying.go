@@ -28,6 +28,9 @@ type appliedCall struct {
 // there replicas are compared.
 func (r *Replica) emit(m *pb.Message) {
 	entries := m.GetEntries()
+	if stored := r.writes.stored(); entries[len(entries)-1].GetIndex() > stored {
+		r.count.EarlyEntries += entries[len(entries)-1].GetIndex() - max(stored, entries[0].GetIndex()-1)
+	}
 	cut := slices.IndexFunc(entries, func(e *pb.Entry) bool { return e.GetIndex() > r.restoring })
 	if r.restoring > 0 && cut > 0 {
 		r.emitSteps(entries[:cut], nil)

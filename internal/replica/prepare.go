@@ -23,8 +23,10 @@ var firstMark = logMark{term: 1, index: 1}
 // started, and returns the write that must be durable in the log first, or nil:
 //
 //   - the beginning of a new group, if both are empty and cfg.Peers is not;
-//   - the snapshot that the state machine restored, if the node stopped before
-//     the log heard of it.
+//   - the state machine's own index, as a snapshot, if the log ends before: the node stopped
+//     before the log had heard of a snapshot that the state machine restored, or before the log
+//     had stored what the state machine had applied (MaxEarlyApplyBytes). The state has all
+//     that the log lacks, and all of that is committed (rule E3 in raft/early.go).
 //
 // An error that wraps [ErrState] says that log and state machine do not fit together.
 func PrepareLog(cfg Config) (*storage.Write, error) {
@@ -89,8 +91,8 @@ func caughtUp(cfg Config, hs *pb.HardState, last uint64) (*storage.Write, error)
 			return nil, nil
 		}
 	}
-	// What the state machine restored is committed; whatever the log has there
-	// is not, or the node would not have needed a snapshot.
+	// What the state machine has is committed; whatever else the log has there is not. The node has
+	// not voted in a term that its log has not heard of.
 	next := &pb.HardState{Term: new(max(hs.GetTerm(), h.at.term)), Vote: new(raft.None), Commit: new(cfg.Applied)}
 	if next.GetTerm() == hs.GetTerm() {
 		next.Vote = new(hs.GetVote())

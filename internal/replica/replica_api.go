@@ -139,6 +139,7 @@ type Counters struct {
 	Appends, AppendedEntries         uint64
 	AppendedBytes                    uint64
 	AppliedEntries, AppliedCommands  uint64
+	EarlyEntries                     uint64 // of AppliedEntries: not durable in this node's log
 	DuplicateBatches                 uint64 // applied before, so skipped
 	Proposals, Batches, ForwardedOut uint64
 	ForwardedIn, RefusedIn, Resent   uint64

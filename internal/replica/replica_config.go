@@ -69,6 +69,7 @@ type Settings struct {
 	MaxInflightBytes            int
 	MaxUncommittedBytes         int
 	MaxApplyBytes               int
+	MaxEarlyApplyBytes          int
 	MaxTurnBytes                int
 	RetainEntries               uint64
 	RetainBytes                 uint64
@@ -85,6 +86,10 @@ const (
 	DefaultCalls        = 64 << 10
 	DefaultBatches      = 256
 	DefaultEagerBatches = 2
+	// DefaultEarlyBytes is a second of writes on a disk that takes 16 MB/s, and an eighth of
+	// MaxUncommittedBytes, so that the memory of a leader grows by little. The other members send
+	// as much again in a fraction of a second, if a crash loses it.
+	DefaultEarlyBytes = 16 << 20
 )
 
 // MaxCommandBytes is what fits an entry, a message and a frame with room to spare.
@@ -115,7 +120,7 @@ func (c Settings) WithDefaults() Settings {
 		{&c.MaxCommandBytes, DefaultCommandBytes}, {&c.MaxBatchBytes, DefaultBatchBytes},
 		{&c.MaxQueueBytes, DefaultQueueBytes}, {&c.MaxCalls, DefaultCalls}, {&c.MaxBatches, DefaultBatches}, {&c.EagerBatches, DefaultEagerBatches},
 		{&c.MaxAppendBytes, 1 << 20}, {&c.MaxInflightMsgs, 256}, {&c.MaxInflightBytes, 32 << 20},
-		{&c.MaxUncommittedBytes, 128 << 20}, {&c.MaxApplyBytes, 8 << 20},
+		{&c.MaxUncommittedBytes, 128 << 20}, {&c.MaxApplyBytes, 8 << 20}, {&c.MaxEarlyApplyBytes, DefaultEarlyBytes},
 		{&c.MaxTurnBytes, 512 << 20},
 	} {
 		if *d.field == 0 {
@@ -180,7 +185,7 @@ func (c Settings) Validate() error {
 		{"MaxBatchBytes", c.MaxBatchBytes, 1}, {"MaxQueueBytes", c.MaxQueueBytes, c.MaxCommandBytes},
 		{"MaxCalls", c.MaxCalls, 1}, {"MaxBatches", c.MaxBatches, 1}, {"EagerBatches", c.EagerBatches, 1}, {"MaxAppendBytes", c.MaxAppendBytes, 1},
 		{"MaxInflightMsgs", c.MaxInflightMsgs, 1}, {"MaxInflightBytes", c.MaxInflightBytes, c.MaxAppendBytes},
-		{"MaxUncommittedBytes", c.MaxUncommittedBytes, 1}, {"MaxApplyBytes", c.MaxApplyBytes, 1},
+		{"MaxUncommittedBytes", c.MaxUncommittedBytes, 1}, {"MaxApplyBytes", c.MaxApplyBytes, 1}, {"MaxEarlyApplyBytes", c.MaxEarlyApplyBytes, -1},
 		{"MaxTurnBytes", c.MaxTurnBytes, 1},
 	} {
 		if f.value < f.least || f.value > math.MaxInt32 {
@@ -226,6 +231,7 @@ func (c Config) core(s raft.Storage) raft.Config {
 		MaxInflightBytes:          uint64(c.MaxInflightBytes),
 		MaxUncommittedEntriesSize: uint64(c.MaxUncommittedBytes),
 		MaxCommittedSizePerReady:  uint64(c.MaxApplyBytes),
+		MaxEarlyApplySize:         uint64(max(c.MaxEarlyApplyBytes, 0)),
 		PreVote:                   !c.NoPreVote, CheckQuorum: !c.NoCheckQuorum,
 		ReadOnlyOption:            c.ReadOnly,
 		DisableProposalForwarding: true,

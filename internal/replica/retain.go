@@ -25,6 +25,11 @@ import (
 type retention struct {
 	maxEntries, maxBytes uint64
 
+	// reported is the index up to which the state is durable, as the state machine says; durable is what
+	// counts of that.
+	//
+	// Invariant: durable <= reported, and both log and state have everything up to durable.
+	reported  uint64
 	durable   uint64
 	compacted uint64 // the last index given up
 	total     uint64 // bytes appended in this process
@@ -60,7 +65,7 @@ const marksPerBudget = 16
 // newRetention takes what the state machine came up with for durable: so
 // [StateMachine.Load] promises.
 func newRetention(cfg Config, h *hostState) retention {
-	k := retention{maxEntries: cfg.RetainEntries, maxBytes: cfg.RetainBytes, durable: h.at.index, holds: map[uint64]hold{}}
+	k := retention{maxEntries: cfg.RetainEntries, maxBytes: cfg.RetainBytes, reported: h.at.index, durable: h.at.index, holds: map[uint64]hold{}}
 	k.configured(h)
 	if first, err := cfg.Log.FirstIndex(); err == nil {
 		k.compacted = first - 1
@@ -99,9 +104,20 @@ func (k *retention) configured(h *hostState) {
 // Durable says up to which index the state machine's state is durable. The
 // replica answers with a Compact when enough of the log can go.
 func (r *Replica) Durable(index uint64) {
+	r.keep.reported = max(r.keep.reported, index)
+	r.countDurable()
+}
+
+// countDurable counts what the state machine has reported, up to where the log is durable, too. The
+// state may be ahead, by a snapshot, or because entries were applied before this node's log had them
+// (MaxEarlyApplyBytes). The log cannot drop entries before it has them; and the members of a coding
+// group count on what is not released here (rule E4 in raft/early.go).
+func (r *Replica) countDurable() {
 	k := &r.keep
-	// The log cannot drop entries of the snapshot before the log has them.
-	index = min(index, r.emitted.index)
+	if k.reported <= k.durable {
+		return
+	}
+	index := min(k.reported, r.emitted.index, r.writes.stored())
 	if index <= k.durable || index <= k.compacted {
 		return
 	}

@@ -4,6 +4,7 @@
 package replica
 
 import (
+	"math"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -33,6 +34,41 @@ type writes struct {
 	handedOut uint64 // writes so far
 	durable   uint64 // those that are done
 	riders    []rider
+	waiting   []waitingWrite // of entries or snapshots, in order
+}
+
+// waitingWrite is a write that is not known to be durable: of the entries from first on, or, if first
+// is 0, of a snapshot, which begins the log anew.
+type waitingWrite struct{ number, first uint64 }
+
+// stored returns the highest index up to which the log is durable as it stands: no write waits that
+// begins there or before. An index beyond the log counts as stored.
+func (w *writes) stored() uint64 {
+	to := uint64(math.MaxUint64)
+	for _, q := range w.waiting {
+		to = min(to, max(q.first, 1)-1)
+	}
+	return to
+}
+
+// await notes a write that waits.
+func (w *writes) await(a *Append) {
+	switch {
+	case a.Write.Snapshot != nil:
+		w.waiting = append(w.waiting, waitingWrite{number: a.number})
+	case len(a.Write.Entries) > 0:
+		w.waiting = append(w.waiting, waitingWrite{number: a.number, first: a.Write.Entries[0].GetIndex()})
+	}
+}
+
+// done notes that the writes up to a number are durable.
+func (w *writes) done(number uint64) {
+	w.durable = max(w.durable, number)
+	n := 0
+	for n < len(w.waiting) && w.waiting[n].number <= w.durable {
+		n++
+	}
+	w.waiting = slices.Delete(w.waiting, 0, n)
 }
 
 // rider holds the messages to deliver when a write is durable.
@@ -82,6 +118,7 @@ func (r *Replica) appendEntries(m *pb.Message, held []*pb.Message) {
 			a.responses = responses
 		}
 		r.count.Appends++
+		r.writes.await(&a)
 		r.out.Appends = append(r.out.Appends, a)
 	}
 }
@@ -172,10 +209,11 @@ func (d *rider) tellSelf(m *pb.Message) {
 // AppendDone says that a write, and all before it, is durable.
 func (r *Replica) AppendDone(a Append) {
 	w := &r.writes
-	w.durable = max(w.durable, a.number)
+	w.done(a.number)
 	if r.late() {
 		r.lookAtLog() // not late any more
 	}
+	r.countDurable()
 	r.deliver(a.responses)
 	n := 0
 	for n < len(w.riders) && w.riders[n].behind <= w.durable {

@@ -9,9 +9,10 @@ const (
 	stalled  = "internal/replica/stalled.go"
 	lateRaft = "raft/late.go"
 	raising  = "raft/internal/coding/raise.go"
+	early    = "raft/early.go"
 )
 
-// late is the bugs of nodes whose disks hang.
+// late is the bugs of nodes whose disks hang, or are slow.
 var late = []bug{
 	{"a late disk is none", lateNode,
 		edit("waited > uint64(electionTick)", "waited > 1<<40"), "TestLeaderWithLateDiskHandsOver", 0},
@@ -43,4 +44,20 @@ var late = []bug{
 		edit("return h.match(id) >= index }", "return id == h.id || h.match(id) >= index }"), "25-leader-and-follower-hang", 0},
 	{"a late entry does not wait for the leader's own disk, though it gets on", "raft/internal/coding/accounts.go",
 		edit("	if id == all.id {\n		return all.storedAt\n	}\n", ""), "TestLateEntryWaitsForOwnDiskThatGetsOn", 0},
+	{"early applies have no bound", early,
+		edit("e.bytes+size > e.limit", "e.bytes+size > e.limit<<40"), "TestEarlyAppliesKeepTheirBound", 0},
+	{"what is written is early still", early,
+		edit("e.bytes -= encodingSize(ents[:min(t.base.index, e.index)-from])", "_ = ents"), "TestEarlyAppliesKeepTheirBound", 0},
+	{"what a snapshot replaces is early still", "raft/log.go",
+		edit("	l.early.bytes = 0\n", ""), "TestSnapshotTakesThePlaceOfEarlyEntries", 0},
+	{"a core without the setting applies early, too", early,
+		edit("if e.limit == 0 || l.committed", "if e.limit == 0 {\n\t\treturn l.committed\n\t}\n\tif l.committed"), "TestLeaderAppliesWhatAMajorityHasStoredBeforeItsOwnDiskHas", 0},
+	{"a log that ends before its state is left alone", "internal/replica/prepare.go",
+		edit("	next := &pb.HardState{", "	if cfg.Applied > last {\n\t\treturn nil, nil\n\t}\n\tnext := &pb.HardState{"), "TestLogBeginsAnewAtAStateThatIsAhead", 0},
+	{"a state counts as durable that is ahead of its log", "internal/replica/retain.go",
+		edit("r.emitted.index, r.writes.stored())", "r.emitted.index)"), "TestWhatCountsAsDurableIsInTheLog", 0},
+	{"what is stored is not counted as durable", "internal/replica/writes.go",
+		edit("	r.countDurable()\n", ""), "TestWhatCountsAsDurableIsInTheLog", 0},
+	{"only a write's end counts as not stored", "internal/replica/writes.go",
+		edit("first: a.Write.Entries[0].GetIndex()", "first: a.Write.Entries[len(a.Write.Entries)-1].GetIndex() + 1"), "TestStoredEndsBeforeTheFirstWriteThatWaits", 0},
 }

@@ -33,6 +33,7 @@ func (m *member) takeSteps() {
 		steps := m.drive.TakeApplies()
 		for _, s := range steps {
 			m.passes(s.Apply)
+			m.appliesEarly(s.Apply.Batch.Index)
 			cost += c.Apply + time.Duration(len(s.Apply.Batch.Commands))*c.Command + per(s.Bytes(), c.ApplyKiB)
 		}
 		return cost, func() {

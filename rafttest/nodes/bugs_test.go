@@ -39,6 +39,8 @@ func TestPlantedBugs(t *testing.T) {
 		{TickedReads, 100, readersCutOff},
 		{LatePermit, 100, readersCutOff},
 		{CutLog, 300, nil},
+		{EarlyUnbounded, 100, nil},
+		{StateAhead, 300, nil},
 	} {
 		t.Run(tt.bug.String(), func(t *testing.T) {
 			found := hunt(Options{Bug: tt.bug, tune: tt.tune}, tt.within)

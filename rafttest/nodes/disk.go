@@ -44,6 +44,7 @@ type logWork struct {
 	append  *replica.Append
 	compact *replica.Compact
 	bytes   int
+	number  uint64 // of the append
 }
 
 func newDisk(n *node) disk {
@@ -167,6 +168,7 @@ func (w logWork) give() error {
 	early := m.n.w.opts.Bug == EarlyAck || m.n.w.opts.Bug == OwnEarly && m.core.State().Role == raft.StateLeader
 	err := m.log.Append(a.Write, func(err error) {
 		m.written(a.Write, err)
+		m.unstored.store(w.number)
 		switch {
 		case err != nil:
 			m.n.disk.failed(err)

@@ -53,6 +53,9 @@ type member struct {
 	applied uint64 // index of the state
 	host    []byte // the replica's durable state beside the log
 	keeping bool   // a copy of the state is on its way to the disk
+
+	unstored unstored // entries handed to the log
+	writes   uint64   // handed to the log
 }
 
 // keptState is a state machine's own storage, as found at a start.
@@ -80,9 +83,12 @@ func newMember(n *node, g *group) (*member, error) {
 	if m.log, err = n.disk.engine.Group(g.id); err != nil {
 		return nil, err
 	}
+	if err = m.looksBack(kept); err != nil {
+		return nil, err
+	}
 	cfg := m.config(kept)
 	w, err := replica.PrepareLog(cfg)
-	if err == nil && w != nil {
+	if err == nil && w != nil && (n.w.opts.Bug != StateAhead || kept.index == 0) {
 		err = m.writeNow(*w)
 	}
 	if err == nil {
@@ -132,7 +138,7 @@ func (m *member) config(kept keptState) replica.Config {
 		MaxCommandBytes: p.maxCommand(), MaxBatchBytes: p.batchBytes, MaxBatches: p.batches,
 		MaxQueueBytes: p.queueBytes, MaxCalls: p.calls,
 		MaxAppendBytes: p.appendBytes, MaxInflightMsgs: p.inflightMsgs, MaxInflightBytes: p.inflightBytes,
-		MaxUncommittedBytes: p.uncommitted, MaxApplyBytes: p.applyBytes,
+		MaxUncommittedBytes: p.uncommitted, MaxApplyBytes: p.applyBytes, MaxEarlyApplyBytes: p.earlyBytes,
 		RetainEntries: p.retainEntries, RetainBytes: p.retainBytes,
 		Coding: m.coded(),
 		Rand:   m.n.rand,
@@ -156,6 +162,7 @@ func (m *member) config(kept keptState) replica.Config {
 		newCore = replica.Weft
 	}
 	cfg.Core = func(rc raft.Config) (replica.Core, error) {
+		m.plantEarly(&rc)
 		core, err := newCore(rc)
 		m.core = core
 		return core, err
@@ -235,16 +242,22 @@ func (m *member) Send(messages []wire.Message) {
 func (m *member) Append(a *replica.Append) {
 	m.appends(a.Write.Entries)
 	m.commits.logged(a.Write.Entries)
+	m.writes++
+	m.unstored.hand(m.writes, a.Write)
+	number := m.writes
 	c := &m.n.w.plan.costs
 	var cost time.Duration
 	for _, e := range a.Write.Entries {
 		cost += c.Entry + per(proto.Size(e), c.LogKiB)
 	}
-	m.n.cpu.Add(func() (time.Duration, func()) { return cost, func() { m.n.disk.put(logWork{m: m, append: a}) } })
+	m.n.cpu.Add(func() (time.Duration, func()) {
+		return cost, func() { m.n.disk.put(logWork{m: m, append: a, number: number}) }
+	})
 }
 
 // Compact gives work to the log.
 func (m *member) Compact(c *replica.Compact) {
+	m.drops(c)
 	m.n.cpu.Add(func() (time.Duration, func()) { return 0, func() { m.n.disk.put(logWork{m: m, compact: c}) } })
 }
 

@@ -33,11 +33,12 @@ type node struct {
 	egress  egress
 	// kept is what the state machines have made durable.
 	kept map[uint64]keptState
+	had  map[uint64]uint64 // applied indexes of the last process, by group
 	rand world.Draws
 }
 
 func (w *sim) newNode(id uint64, seed uint64) *node {
-	n := &node{w: w, id: id, rand: world.NewDraws(seed, 100+id), kept: map[uint64]keptState{}}
+	n := &node{w: w, id: id, rand: world.NewDraws(seed, 100+id), kept: map[uint64]keptState{}, had: map[uint64]uint64{}}
 	n.tickEvery = tickTime + time.Duration(w.plan.drift*(2*w.rng.Float64()-1)*float64(tickTime))
 	n.disk = newDisk(n)
 	return n
@@ -151,6 +152,7 @@ func (n *node) crash(power bool) {
 	for _, g := range n.w.groups {
 		if m := n.members[g.id]; m != nil {
 			m.unblock() // its connections break
+			n.had[g.id] = m.applied
 		}
 	}
 	if power {

@@ -117,12 +117,14 @@ const (
 	TickedReads         // so do reads that rest on a permit
 	LatePermit          // permits are published when a tick passes, and not after each turn
 	CutLog              // a node goes on with a log that damage has cut
+	EarlyUnbounded      // entries are applied before the log has them, however many
+	StateAhead          // a node starts with a log that is behind its state
 	endOfBugs
 )
 
 var bugNames = [endOfBugs]string{"none", "term-ignored", "lost-origins", "lost-sessions", "no-sessions", "follower-barrier",
 	"no-wait", "no-fsync", "early-ack", "own-early", "no-queue-budget", "no-inbox-budget", "no-link-budget", "apply-again", "newer-body",
-	"refused-late", "wild-clocks", "ticked-clock", "ticked-reads", "late-permit", "cut-log"}
+	"refused-late", "wild-clocks", "ticked-clock", "ticked-reads", "late-permit", "cut-log", "early-unbounded", "state-ahead"}
 
 // String returns the bug's name.
 func (b Bug) String() string {

@@ -37,6 +37,7 @@ type plan struct {
 	heartbeatTick                                                     int
 	noPreVote, noCheckQuorum                                          bool
 	keepEvery                                                         uint64 // entries between writes of the state
+	earlyBytes                                                        int    // replica.Settings.MaxEarlyApplyBytes
 	sessions                                                          session.Limits
 
 	// Clients.
@@ -64,6 +65,8 @@ type plan struct {
 	rewrites bool
 	// fallWhenFull is how likely a leader loses power when another log stalls.
 	fallWhenFull float64
+	// fallWhenEarly is how likely a node loses power soon after it applies what its log lacks.
+	fallWhenEarly float64
 }
 
 func drawPlan(seed uint64, opts Options) plan {
@@ -84,6 +87,7 @@ func drawPlan(seed uint64, opts Options) plan {
 	p.drawRepeats(d)
 	p.leasing = drawLeases(world.NewDraws(seed, 5), &p, opts)
 	p.drawMachines(world.NewDraws(seed, 7))
+	p.drawEarly(world.NewDraws(seed, 8))
 	if opts.Joints {
 		p.drawJoints(seed)
 	}

@@ -26,6 +26,8 @@ type Reach struct {
 	StatesAhead, RepeatsPassed                           uint64 // of their cores; changes that stand in the log again, there
 	SnapshotsSent, SnapshotsRestored, SnapshotsRefused   uint64
 	StatesKept, Compactions                              uint64
+	EarlyApplies                                         uint64 // steps with entries that the own log had not stored
+	LogsBehind, StatesAheadOfLogs                        uint64 // starts with a log behind what had been applied; behind the state that survived
 	Coded, Pushed, Asked, Completed, HeldBack            uint64
 	Raised, Recoveries, Densified                        uint64
 	RosterReads, LeaseReads, QuorumReads, StaleReads     uint64 // by the kind of voucher

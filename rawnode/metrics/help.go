@@ -47,6 +47,7 @@ var help = map[string]string{
 	"host.AppendedBytes":      "Bytes of the entries written to the log.",
 	"host.AppliedEntries":     "Log entries applied.",
 	"host.AppliedCommands":    "Commands applied.",
+	"host.EarlyEntries":       "Log entries applied before the log of this node had them durably.",
 	"host.DuplicateBatches":   "Batches left out because they had been applied before.",
 	"host.Proposals":          "Commands that entered the group at this node.",
 	"host.Batches":            "Log entries made of the commands that entered here.",
