@@ -30,6 +30,8 @@ type Host struct {
 	applies *stage[applyJob]
 	out     *snapshotsOut
 	in      *snapshotsIn
+	fetched *fetchesIn
+	served  *fetchesOut
 
 	releaseLog func() // called when all goroutines have ended
 
@@ -132,6 +134,7 @@ func New(cfg Config) (*Host, error) {
 	}
 	h.applies = newStage(h.spawn, h.advanceState(applied))
 	h.out, h.in = newSnapshotsOut(h), newSnapshotsIn(h)
+	h.fetched, h.served = newFetchesIn(h), newFetchesOut(h)
 	h.last = Status(r.Status())
 	h.driver.replica = r
 	h.local = replica.NewLocalReads(cfg.Replica.settings(), applied)
@@ -363,9 +366,17 @@ func (h *Host) keep(s Status, over bool) {
 func (h *Host) Receive(m wire.Message) {
 	switch b := m.Body.(type) {
 	case wire.Chunk:
-		h.in.receive(m.From, m.To, b)
+		if !h.fetched.chunk(m.From, b) {
+			h.in.receive(m.From, m.To, b)
+		}
 	case wire.ChunkStatus:
 		h.out.ended(m.From, b)
+		h.served.ended(m.From, b)
+		h.fetched.status(m.From, b)
+	case wire.Offer:
+		h.fetched.offered(m.From, b)
+	case wire.Fetch:
+		h.served.take(m.From, b)
 	default:
 		h.inbox.receive(m)
 		h.inbox.wake()
@@ -376,7 +387,7 @@ func (h *Host) Receive(m wire.Message) {
 // after the last message.
 func (h *Host) ReceiveNext(m wire.Message) {
 	switch m.Body.(type) {
-	case wire.Chunk, wire.ChunkStatus:
+	case wire.Chunk, wire.ChunkStatus, wire.Offer, wire.Fetch:
 		h.Receive(m)
 	default:
 		h.inbox.receive(m)

@@ -23,7 +23,9 @@ import (
 type hub struct {
 	mu    sync.Mutex
 	nodes map[uint64]*plug
-	cut   map[uint64]bool // the nodes without any connection
+	cut   map[uint64]bool         // the nodes without any connection
+	lose  func(wire.Message) bool // unless nil, which messages are lost; called under mu
+	takes wire.Kinds              // of messages, as announced by all
 }
 
 // plug is a node's transport. A message waits for the previous message of its class.
@@ -46,10 +48,17 @@ func (h *hub) setCut(id uint64, cut bool) {
 func (h *hub) receiver(m wire.Message) *plug {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.cut[m.From] || h.cut[m.To] {
+	if h.cut[m.From] || h.cut[m.To] || h.lose != nil && h.lose(m) {
 		return nil
 	}
 	return h.nodes[m.To]
+}
+
+// Announced returns the kinds of messages that all nodes take.
+func (p *plug) Announced(uint64) (wire.Kinds, wire.Capabilities, bool) {
+	p.hub.mu.Lock()
+	defer p.hub.mu.Unlock()
+	return p.hub.takes, 0, true
 }
 
 func (p *plug) Join(_ uint64, r rawnode.Receiver) error {

@@ -64,6 +64,7 @@ func (h *Host) tick(r *replica.Replica) {
 	h.lookForRoom(r)
 	h.lookForAddresses(r)
 	h.lookAtClock()
+	h.fetched.tick()
 	if h.ticks%pollTicks == 0 && h.polling.CompareAndSwap(true, false) {
 		h.applies.put(applyJob{}, 0)
 	}
@@ -218,6 +219,7 @@ func (h *Host) end(r *replica.Replica) {
 	h.keep(Status(r.Status()), true)
 	h.cancel()
 	h.in.close()
+	h.fetched.close()
 	h.appends.close()
 	h.applies.close()
 	if sm, ok := h.cfg.StateMachine.(Interruptible); ok {

@@ -36,9 +36,10 @@ type incoming struct {
 	header       *pb.Message
 	begun        replica.Deadline // when the first chunk came
 	bytes        atomic.Int64     // received so far
-	r            *io.PipeReader
+	r            io.ReadCloser
 	w            *io.PipeWriter
 	idle         *time.Timer
+	fetched      bool // by this node: see fetchesIn. w and idle are nil
 }
 
 func newSnapshotsIn(h *Host) *snapshotsIn {
@@ -123,7 +124,8 @@ func (s *snapshotsIn) open(from, to uint64, c wire.Chunk) error {
 		return errors.New("it has no header for this node")
 	}
 	in := &incoming{from: from, stream: c.Stream, header: c.Header, begun: s.h.now()}
-	in.r, in.w = io.Pipe()
+	r, w := io.Pipe()
+	in.r, in.w = r, w
 	in.idle = time.AfterFunc(s.h.cfg.SnapshotTimeout, func() {
 		in.fail(fmt.Errorf("no chunk came from node %d for %v", from, s.h.cfg.SnapshotTimeout))
 	})
@@ -214,9 +216,15 @@ func (h *Host) restore(in *incoming, applied uint64) uint64 {
 		applied = meta.Index
 		h.local.Applied(applied)
 	}
-	in.idle.Stop()
+	if in.idle != nil {
+		in.idle.Stop()
+	}
 	if recorder := h.cfg.Recorder; recorder != nil {
 		recorder.SnapshotRestored(SnapshotTimes{Peer: in.from, Bytes: in.bytes.Load(), Took: h.now() - in.begun, Err: err})
+	}
+	if in.fetched {
+		h.inbox.post(func(r *replica.Replica) { h.fetched.restored(r, err) })
+		return applied
 	}
 	h.in.forget(in)
 	h.inbox.post(func(r *replica.Replica) {

@@ -26,6 +26,7 @@ type snapshotsOut struct {
 	mu     sync.Mutex
 	next   uint64
 	active map[uint64]*outgoing // by stream
+	offers map[uint64]*outgoing // by stream: snapshots that the peer fetches, perhaps elsewhere
 	last   map[uint64]*outgoing // by peer: the snapshot that was started last
 	failed map[uint64]failures  // by peer
 }
@@ -41,13 +42,14 @@ type outgoing struct {
 	bytes  int64 // taken by the transport; used by the sending goroutine only
 	cancel context.CancelCauseFunc
 	status chan wire.ChunkStatus // from the receiver; has room for one status
+	lives  chan struct{}         // has a token when the receiver follows the offer
 }
 
 func newSnapshotsOut(h *Host) *snapshotsOut {
-	return &snapshotsOut{h: h, next: h.cfg.Replica.Boot, active: map[uint64]*outgoing{}, last: map[uint64]*outgoing{}, failed: map[uint64]failures{}}
+	return &snapshotsOut{h: h, next: h.cfg.Replica.Boot, active: map[uint64]*outgoing{}, offers: map[uint64]*outgoing{}, last: map[uint64]*outgoing{}, failed: map[uint64]failures{}}
 }
 
-// start sends a snapshot.
+// start sends a snapshot, or has the peer fetch one.
 func (s *snapshotsOut) start(send replica.SnapshotSend) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +58,20 @@ func (s *snapshotsOut) start(send replica.SnapshotSend) {
 	ctx, cancel := context.WithCancelCause(s.h.context)
 	o := &outgoing{to: send.To, cancel: cancel, status: make(chan wire.ChunkStatus, 1)}
 	s.last[send.To] = o
-	if len(s.active) >= maxOutgoing {
+	if s.h.fetches(send.To) {
+		o.lives = make(chan struct{}, 1)
+		s.offers[stream] = o
+		s.h.spawn(func() {
+			err := s.offer(ctx, stream, o, send)
+			cancel(err)
+			s.mu.Lock()
+			delete(s.offers, stream)
+			s.mu.Unlock()
+			s.end(o, err)
+		})
+		return
+	}
+	if len(s.active)+s.h.served.busy() >= maxOutgoing {
 		cancel(replica.ErrOutgoingFull)
 		s.h.spawn(func() { s.end(o, replica.ErrOutgoingFull) })
 		return
@@ -80,7 +95,61 @@ func (s *snapshotsOut) start(send replica.SnapshotSend) {
 func (s *snapshotsOut) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.active) > 0
+	return len(s.active)+s.h.served.busy() > 0
+}
+
+// hasRoom reports whether another snapshot may be sent.
+func (s *snapshotsOut) hasRoom() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.active)+s.h.served.busy() < maxOutgoing
+}
+
+// offer has a peer fetch a snapshot from the nearest member, and waits until the peer has restored
+// the snapshot.
+func (s *snapshotsOut) offer(ctx context.Context, stream uint64, o *outgoing, send replica.SnapshotSend) error {
+	rc := &s.h.cfg.Replica
+	m := wire.Message{Group: rc.Group, From: rc.ID, To: o.to, Body: wire.Offer{
+		Stream: stream, Term: send.Message.GetTerm(), Index: send.Message.GetSnapshot().GetMetadata().GetIndex(), Sources: send.Sources,
+	}}
+	s.h.cfg.Transport.Send([]wire.Message{m})
+	repeat := time.NewTicker(s.h.cfg.TickInterval * time.Duration(rc.ElectionTick))
+	defer repeat.Stop()
+	patience := time.NewTimer(s.h.cfg.SnapshotTimeout)
+	defer patience.Stop()
+	for {
+		select {
+		case st := <-o.status:
+			if !st.OK {
+				return refusedBy(o.to, st)
+			}
+			return nil
+		case <-o.lives:
+			repeat.Stop()
+			patience.Reset(s.h.cfg.SnapshotTimeout)
+		case <-repeat.C:
+			s.h.cfg.Transport.Send([]wire.Message{m})
+		case <-patience.C:
+			return fmt.Errorf("no word came from node %d, which fetches a snapshot, for %v", o.to, s.h.cfg.SnapshotTimeout)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// lives takes a peer's word that it follows an offer, and reports whether there is such an offer.
+func (s *snapshotsOut) lives(from, stream uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.offers[stream]
+	if o == nil || o.to != from {
+		return false
+	}
+	select {
+	case o.lives <- struct{}{}:
+	default:
+	}
+	return true
 }
 
 // end reports the outcome of a snapshot to the core. end reports a failure only after a pause,
@@ -139,14 +208,23 @@ func (s *snapshotsOut) pause(to uint64, err error, now time.Time) time.Duration 
 	return timeout * time.Duration(min(1<<min(f.n, 30), maxPauses))
 }
 
-// stream sends a snapshot and waits until the receiver has restored the snapshot.
-func (s *snapshotsOut) stream(ctx context.Context, stream uint64, o *outgoing, send replica.SnapshotSend) (err error) {
-	snap, err := s.h.cfg.StateMachine.Snapshot()
+// openSnapshot opens a view of the present state.
+func (h *Host) openSnapshot() (Snapshot, error) {
+	snap, err := h.cfg.StateMachine.Snapshot()
 	if err != nil {
-		return fmt.Errorf("open a snapshot: %w", err)
+		return nil, fmt.Errorf("open a snapshot: %w", err)
 	}
 	if snap == nil {
-		return errors.New("open a snapshot: the state machine returned neither a snapshot nor an error")
+		return nil, errors.New("open a snapshot: the state machine returned neither a snapshot nor an error")
+	}
+	return snap, nil
+}
+
+// stream sends a snapshot and waits until the receiver has restored the snapshot.
+func (s *snapshotsOut) stream(ctx context.Context, stream uint64, o *outgoing, send replica.SnapshotSend) (err error) {
+	snap, err := s.h.openSnapshot()
+	if err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, snap.Close()) }()
 	header, err := replica.SnapshotHeader(send, replica.SnapshotMeta(snap.Meta()))
@@ -205,6 +283,9 @@ func (s *snapshotsOut) ended(from uint64, st wire.ChunkStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.active[st.Stream]
+	if o == nil {
+		o = s.offers[st.Stream]
+	}
 	if o == nil || o.to != from {
 		return
 	}
@@ -225,9 +306,11 @@ func refusedBy(node uint64, st wire.ChunkStatus) error {
 func (s *snapshotsOut) unreachable(peer uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, o := range s.active {
-		if o.to == peer {
-			o.cancel(fmt.Errorf("node %d cannot be reached", peer))
+	for _, all := range []map[uint64]*outgoing{s.active, s.offers} {
+		for _, o := range all {
+			if o.to == peer {
+				o.cancel(fmt.Errorf("node %d cannot be reached", peer))
+			}
 		}
 	}
 }

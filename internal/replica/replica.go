@@ -330,7 +330,7 @@ func (r *Replica) send(m *pb.Message) {
 	}
 	if m.GetType() == pb.MsgSnap {
 		r.keep.holds[m.GetTo()] = hold{index: m.GetSnapshot().GetMetadata().GetIndex(), total: r.keep.total}
-		r.out.Snapshots = append(r.out.Snapshots, SnapshotSend{To: m.GetTo(), Message: m})
+		r.out.Snapshots = append(r.out.Snapshots, SnapshotSend{To: m.GetTo(), Message: m, Sources: r.sources(m)})
 		return
 	}
 	m, repeated := r.repeats.cut(m)

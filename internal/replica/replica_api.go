@@ -67,6 +67,7 @@ type Apply struct {
 type SnapshotSend struct {
 	To      uint64
 	Message *pb.Message // the MsgSnap
+	Sources []uint64    // other members that may have applied as much, ascending
 }
 
 // Compact tells which part of the log is not needed any more.

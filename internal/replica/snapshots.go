@@ -6,11 +6,14 @@ package replica
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // A snapshot on its way is a MsgSnap and a body. The body is the state
@@ -45,6 +48,74 @@ func SnapshotHeader(s SnapshotSend, meta SnapshotMeta) (*pb.Message, error) {
 	m := proto.Clone(s.Message).(*pb.Message)
 	m.Snapshot = &pb.Snapshot{Metadata: h.meta(), Data: meta.Host}
 	return m, nil
+}
+
+// sources are the members, other than this node and the receiver, that are heard and hold the
+// log as far as a snapshot goes, and so may have applied it.
+func (r *Replica) sources(snap *pb.Message) (ids []uint64) {
+	_, progress := r.core.Members()
+	for id, p := range progress {
+		if id != r.cfg.ID && id != snap.GetTo() && p.Match >= snap.GetSnapshot().GetMetadata().GetIndex() && r.reachable(id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// FetchHeader returns the header of a snapshot that a follower fetches from this node, for a state
+// that was opened after the follower asked. Provides is asked after the state was opened.
+func FetchHeader(to uint64, f wire.Fetch, meta SnapshotMeta) (*pb.Message, error) {
+	h, err := SnapshotHeader(SnapshotSend{Message: &pb.Message{Type: pb.MsgSnap.Enum(), To: &to, Term: &f.Term}}, meta)
+	if err != nil {
+		return nil, err
+	}
+	snap := h.GetSnapshot().GetMetadata()
+	if snap.GetIndex() < f.Index {
+		return nil, fmt.Errorf("applied up to index %d, want %d", snap.GetIndex(), f.Index)
+	}
+	c := snap.GetConfState()
+	if !slices.Contains(slices.Concat(c.GetVoters(), c.GetLearners(), c.GetVotersOutgoing()), to) {
+		return nil, fmt.Errorf("%w: node %d, as of index %d", ErrNotMember, to, snap.GetIndex())
+	}
+	return h, nil
+}
+
+// Provides reports why this node must not send its state, as it was before the call, to a follower
+// that a leader of a term has told to fetch one: see package fetch.
+func (r *Replica) Provides(f wire.Fetch) error {
+	r.drain()
+	switch {
+	case r.err != nil:
+		return r.err
+	case r.state.Term > f.Term:
+		return fmt.Errorf("this node is in term %d, the snapshot was offered in term %d", r.state.Term, f.Term)
+	case r.host.at.index < f.Index:
+		return fmt.Errorf("applied up to index %d, want %d", r.host.at.index, f.Index)
+	}
+	return nil
+}
+
+// OfferedFetch asks whether to follow a leader's offer, and fetch a snapshot. If this node has
+// applied as much already, the leader's core learns of it.
+func (r *Replica) OfferedFetch(from uint64, o wire.Offer) error {
+	r.drain()
+	switch {
+	case r.err != nil:
+		return r.err
+	case o.Term == 0 || o.Term == math.MaxUint64 || o.Index == 0:
+		r.count.BadMessages++
+		return fmt.Errorf("%w: node %d offers a snapshot of index %d in term %d", ErrBadMessage, from, o.Index, o.Term)
+	case o.Term < r.state.Term:
+		return fmt.Errorf("this node is in term %d, the snapshot was offered in term %d", r.state.Term, o.Term)
+	case o.Index <= r.host.at.index:
+		r.step(&pb.Message{Type: pb.MsgSnap.Enum(), From: new(from), To: new(r.cfg.ID), Term: new(o.Term),
+			Snapshot: &pb.Snapshot{Metadata: r.host.meta(), Data: r.host.encode()}})
+		return ErrNotNeeded
+	case r.restoring != 0:
+		return ErrRestoring
+	}
+	return nil
 }
 
 // SnapshotSent reports the end of a snapshot: err is nil if the peer has restored the

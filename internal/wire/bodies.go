@@ -99,9 +99,11 @@ func (b ChunkStatus) encode(e *encoder) {
 
 func (b First) size() int { return 10 * (1 + len(b.Members)) }
 
-func (b First) encode(e *encoder) {
-	e.uvarint(uint64(len(b.Members)))
-	for _, id := range b.Members {
+func (b First) encode(e *encoder) { e.ids(b.Members) }
+
+func (e *encoder) ids(ids []uint64) {
+	e.uvarint(uint64(len(ids)))
+	for _, id := range ids {
 		e.uvarint(id)
 	}
 }
@@ -167,21 +169,56 @@ func decodeLogEnd(d *decoder) LogEnd {
 	return b
 }
 
-func decodeFirst(d *decoder) (b First) {
+func decodeFirst(d *decoder) First {
+	ids := d.ids()
+	if len(ids) == 0 {
+		d.fail("no first members, want 1 to %d", maxFirst)
+	}
+	return First{Members: ids}
+}
+
+// ids reads ascending ids.
+func (d *decoder) ids() (ids []uint64) {
 	n := d.uvarint()
-	if n == 0 || n > maxFirst {
-		d.fail("%d first members, want 1 to %d", n, maxFirst)
+	if n > maxFirst {
+		d.fail("%d members, want at most %d", n, maxFirst)
 	}
 	last := uint64(0)
-	for range n {
+	for d.err == nil && uint64(len(ids)) < n {
 		id := d.uvarint()
 		if id <= last {
-			d.fail("first member %d behind %d", id, last)
+			d.fail("member %d behind %d", id, last)
+			return nil
 		}
-		if d.err != nil {
-			return First{}
-		}
-		b.Members, last = append(b.Members, id), id
+		ids, last = append(ids, id), id
+	}
+	return ids
+}
+
+func (b Offer) size() int { return 10 * (4 + len(b.Sources)) }
+
+func (b Offer) encode(e *encoder) {
+	e.uvarint(b.Stream)
+	e.uvarint(b.Term)
+	e.uvarint(b.Index)
+	e.ids(b.Sources)
+}
+
+func (Fetch) size() int { return 1 + 5*10 }
+
+func (b Fetch) encode(e *encoder) {
+	e.byte(byte(b.Step))
+	e.uvarint(b.Stream)
+	e.uvarint(b.Term)
+	e.uvarint(b.Index)
+	e.uvarint(b.Number)
+	e.uvarint(b.Until)
+}
+
+func decodeFetch(d *decoder) Fetch {
+	b := Fetch{Step: FetchStep(d.byte()), Stream: d.uvarint(), Term: d.uvarint(), Index: d.uvarint(), Number: d.uvarint(), Until: d.uvarint()}
+	if b.Step == 0 || b.Step >= endOfFetchSteps {
+		d.fail("step %d of fetching", b.Step)
 	}
 	return b
 }
@@ -225,6 +262,10 @@ func decodeBody(k Kind, d *decoder) (Body, error) {
 		body = Note{Data: d.bytes()}
 	case KindSettings:
 		body = decodeSettings(d)
+	case KindOffer:
+		body = Offer{Stream: d.uvarint(), Term: d.uvarint(), Index: d.uvarint(), Sources: d.ids()}
+	case KindFetch:
+		body = decodeFetch(d)
 	}
 	if d.err == nil && len(d.b) > 0 {
 		d.fail("%d bytes behind a %v", len(d.b), k)

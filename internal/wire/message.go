@@ -54,10 +54,12 @@ const (
 	KindLogEnd                      // LogEnd
 	kindNote                        // Note
 	KindSettings                    // Settings
+	KindOffer                       // Offer
+	KindFetch                       // Fetch
 	endOfKinds
 )
 
-var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status", "first-members", "log-end", "note", "settings"}
+var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status", "first-members", "log-end", "note", "settings", "snapshot-offer", "snapshot-fetch"}
 
 // String returns the kind's name.
 func (k Kind) String() string {
@@ -124,7 +126,7 @@ func (c Class) String() string {
 func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // Body is one of Raft, Proposal, Verdict, Transfer, Chunk, ChunkStatus, First, LogEnd,
-// Note and Settings.
+// Note, Settings, Offer and Fetch.
 type Body interface {
 	kind() Kind
 	class() Class
@@ -276,7 +278,45 @@ const (
 	MaxSettingBytes = 256
 )
 
-// maxFirst is how many first members a First can have.
+// Offer tells a follower that it needs a snapshot, and where to fetch one; see package
+// fetch. The answer is a ChunkStatus, when the follower has restored a snapshot.
+type Offer struct {
+	Stream uint64 // chosen by the leader, and never before
+	Term   uint64 // in which the sender leads
+	Index  uint64 // the least index of a snapshot that is of use
+	// Sources are members other than the leader that may have such a snapshot:
+	// ascending; at most maxFirst members, without 0.
+	Sources []uint64
+}
+
+// FetchStep is what a Fetch wants. The numbers are part of the format.
+type FetchStep uint8
+
+// The steps of fetching a snapshot.
+const (
+	// FetchAsk asks whether a member would send a snapshot; the answer is a ChunkStatus.
+	FetchAsk FetchStep = 1 + iota
+	// FetchTake takes chunks: all below Number have come, and the chunks below Until may be sent.
+	// With Number 0 it begins a stream.
+	FetchTake
+	// FetchAgain is FetchTake after a silence: the chunks from Number on are to be sent again.
+	FetchAgain
+	// FetchLives tells a leader that its offer with this Stream is being followed, or a source that
+	// its stream is, and how many chunks have come.
+	FetchLives
+	endOfFetchSteps
+)
+
+// Fetch is a follower's part in fetching a snapshot.
+type Fetch struct {
+	Step          FetchStep
+	Stream        uint64 // chosen by the follower, and never before; or that of an offer, in FetchLives
+	Term          uint64 // of the offer
+	Index         uint64 // of the offer
+	Number, Until uint64
+}
+
+// maxFirst is how many first members a First can have, and how many sources an Offer.
 const maxFirst = 1000
 
 func (Raft) kind() Kind        { return KindRaft }
@@ -289,6 +329,8 @@ func (First) kind() Kind       { return KindFirst }
 func (LogEnd) kind() Kind      { return KindLogEnd }
 func (Note) kind() Kind        { return kindNote }
 func (Settings) kind() Kind    { return KindSettings }
+func (Offer) kind() Kind       { return KindOffer }
+func (Fetch) kind() Kind       { return KindFetch }
 
 func (b Raft) class() Class {
 	switch b.GetType() {
@@ -310,3 +352,5 @@ func (First) class() Class       { return ClassControl }
 func (LogEnd) class() Class      { return ClassControl }
 func (Note) class() Class        { return ClassBackground }
 func (Settings) class() Class    { return ClassControl }
+func (Offer) class() Class       { return ClassControl }
+func (Fetch) class() Class       { return ClassControl }

@@ -78,6 +78,10 @@ func samples() []Message {
 		LogEnd{Boot: 1 << 60, Number: 3, First: 1<<32 - 1},
 		LogEnd{Boot: 1<<64 - 1, Number: 1<<64 - 1, Answer: true, Index: 1<<64 - 1, First: 1<<32 - 1},
 		Note{Data: []byte("of a program on top")},
+		Offer{Stream: 1 << 63, Term: 4, Index: 77},
+		Offer{Stream: 1, Term: 4, Index: 1<<64 - 1, Sources: []uint64{2, 5, 1<<64 - 1}},
+		Fetch{Step: FetchAsk, Stream: 1 << 63, Term: 4, Index: 77},
+		Fetch{Step: FetchLives, Stream: 1<<64 - 1, Term: 1<<64 - 1, Index: 1<<64 - 1, Number: 1<<64 - 1, Until: 1<<64 - 1},
 	}
 	var ms []Message
 	for i, b := range bodies {

@@ -6,6 +6,7 @@ package world
 import (
 	"time"
 
+	"github.com/weftraft/weft/internal/fetch"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 )
@@ -66,12 +67,17 @@ type DriveOptions struct {
 	Group, ID uint64
 	Life      uint64        // of the process; snapshots of different lives have different numbers
 	Patience  time.Duration // with the other end of a snapshot that says nothing
+	// Fetches, unless nil, reports whether a peer knows how to fetch snapshots. A program that
+	// does not know itself has nil.
+	Fetches     func(peer uint64) bool
+	FetchCounts *fetch.Counts
 }
 
 // NewDrive returns the drive of a replica.
 func NewDrive(r *replica.Replica, on Surroundings, opts DriveOptions) *Drive {
 	d := &Drive{R: r, DriveOptions: opts, on: on}
 	d.streams = streams{d: d, last: opts.Life << 32, out: map[uint64]*outgoing{}, in: map[uint64]*Incoming{}}
+	d.fetches.s = &d.streams
 	return d
 }
 
@@ -176,6 +182,14 @@ func (d *Drive) Deliver(m wire.Message) error {
 		d.chunk(m.From, b)
 	case wire.ChunkStatus:
 		d.status(m.From, b)
+	case wire.Offer:
+		if d.Fetches != nil {
+			return d.fetches.offered(m.From, b)
+		}
+	case wire.Fetch:
+		if d.Fetches != nil {
+			d.fetches.wanted(m.From, b)
+		}
 	default:
 		return d.R.Receive(m)
 	}
@@ -256,6 +270,11 @@ func (d *Drive) Stepped() {
 
 // Restored ends a step that restores a snapshot.
 func (d *Drive) Restored(in *Incoming, err error) {
+	if in.fetched {
+		d.fetches.restored(err)
+		d.Stepped()
+		return
+	}
 	d.Post(0, func(r *replica.Replica) {
 		r.SnapshotRestored(in.Header, err)
 		d.answer(in.From, in.stream, err)

@@ -13,6 +13,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/fetch"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 )
@@ -58,6 +59,8 @@ type streams struct {
 	last uint64               // number of the last stream
 	out  map[uint64]*outgoing // by stream
 	in   map[uint64]*Incoming // by sender
+
+	fetches fetches
 }
 
 type outgoing struct {
@@ -68,6 +71,7 @@ type outgoing struct {
 	deadline   time.Duration
 	done       bool // nothing is left to send
 	ended      bool
+	offer      *wire.Offer // to be repeated
 }
 
 // Incoming is a snapshot that arrives.
@@ -80,12 +84,17 @@ type Incoming struct {
 
 	stream, next uint64
 	deadline     time.Duration
+	fetched      bool // see package fetch
 }
 
-// sendSnapshot begins to send the present state.
+// sendSnapshot begins to send the present state, or has the peer fetch one.
 func (s *streams) sendSnapshot(send replica.SnapshotSend) {
 	on := s.d.on
-	if len(s.out) >= maxOutgoing {
+	if s.d.Fetches != nil && s.d.Fetches(send.To) {
+		s.sendOffer(send)
+		return
+	}
+	if s.sending() >= maxOutgoing {
 		on.Sent(send.To, replica.ErrOutgoingFull)
 		return
 	}
@@ -147,6 +156,17 @@ func (s *streams) end(o *outgoing, err error) {
 	s.d.on.Sent(o.to, err)
 }
 
+// sending returns how many snapshots are sent, those that peers fetch included.
+func (s *streams) sending() int {
+	n := len(s.fetches.serving)
+	for _, o := range s.out {
+		if o.header != nil {
+			n++
+		}
+	}
+	return n
+}
+
 // outgoing returns the snapshots that are being sent, in a fixed order.
 func (s *streams) outgoing() (all []*outgoing) {
 	for _, stream := range slices.Sorted(maps.Keys(s.out)) {
@@ -167,6 +187,7 @@ func (s *streams) unreachable(peer uint64) {
 func (s *streams) status(from uint64, st wire.ChunkStatus) {
 	o := s.out[st.Stream]
 	if o == nil || o.to != from {
+		s.fetches.status(from, st)
 		return
 	}
 	var err error
@@ -189,10 +210,15 @@ func (s *streams) Expire() {
 			s.giveUp(in, errSilent)
 		}
 	}
+	s.fetches.expire(now)
 }
 
 // chunk takes a piece of a snapshot.
 func (s *streams) chunk(from uint64, c wire.Chunk) {
+	if c.Stream&fetchedStreams != 0 {
+		s.fetches.news(func(r *fetch.Receiver, now time.Duration) { r.Chunk(now, from, c) })
+		return
+	}
 	in := s.in[from]
 	if c.Number == 0 {
 		if in != nil {

@@ -50,6 +50,7 @@ type plan struct {
 	coding  coding
 	leasing leasing
 	repeats repeats
+	pushing uint64     // bits of the nodes of an earlier version, which do not fetch snapshots
 	joints  *jointPlan // nil: the run is none of joints
 
 	// Faults: how often, how strong, how long.
@@ -91,11 +92,23 @@ func drawPlan(seed uint64, opts Options) plan {
 	if opts.Joints {
 		p.drawJoints(seed)
 	}
+	if d := world.NewDraws(seed, 11); d.Chance(0.25) {
+		p.pushing = d.Uint64()
+	}
 	if opts.tune != nil {
 		opts.tune(&p)
 	}
 	p.fit()
 	return p
+}
+
+// fetching returns which nodes fetch snapshots, as a node knows; nil at a node that does not.
+func (p *plan) fetching(node uint64) func(peer uint64) bool {
+	fetches := func(id uint64) bool { return p.pushing>>(id%64)&1 == 0 }
+	if !fetches(node) {
+		return nil
+	}
+	return fetches
 }
 
 func (p *plan) drawBounds(d world.Draws) {

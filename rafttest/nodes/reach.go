@@ -25,6 +25,7 @@ type Reach struct {
 	Deafened, AppendedAgain                              uint64 // members, and changes of the group's members
 	StatesAhead, RepeatsPassed                           uint64 // of their cores; changes that stand in the log again, there
 	SnapshotsSent, SnapshotsRestored, SnapshotsRefused   uint64
+	Fetched, FetchesResumed, SourcesAbandoned            uint64 // snapshots of followers; after a silence; in the middle of a body
 	StatesKept, Compactions                              uint64
 	EarlyApplies                                         uint64 // steps with entries that the own log had not stored
 	LogsBehind, StatesAheadOfLogs                        uint64 // starts with a log behind what had been applied; behind the state that survived

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weftraft/weft/internal/fetch"
 	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
 )
@@ -29,6 +30,7 @@ type sim struct {
 	clients []*client
 	history history
 	reach   Reach
+	fetched fetch.Counts
 	joints  JointReach
 	mended  int // how often all links were mended
 	events  uint64
@@ -67,6 +69,7 @@ func (w *sim) result(seed uint64) Result {
 	for _, n := range w.running() {
 		n.countLeases()
 	}
+	w.reach.Fetched, w.reach.FetchesResumed, w.reach.SourcesAbandoned = w.fetched.Fetched, w.fetched.Resumed, w.fetched.Abandoned
 	r := Result{Seed: seed, Hash: w.story.hash, Lines: w.story.lines, Events: w.events, Plan: w.plan.String(), Reached: w.reach, Joints: w.joints}
 	if w.finale != nil {
 		r.Recovery = w.finale.took

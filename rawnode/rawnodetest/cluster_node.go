@@ -107,7 +107,7 @@ func (n *node) open() (err error) {
 	if err == nil {
 		n.r, err = replica.New(cfg)
 	}
-	n.drive = world.NewDrive(n.r, n, world.DriveOptions{Group: theGroup, ID: n.id, Life: uint64(n.life), Patience: streamTicks * n.c.opts.TickInterval})
+	n.drive = world.NewDrive(n.r, n, world.DriveOptions{Group: theGroup, ID: n.id, Life: uint64(n.life), Patience: streamTicks * n.c.opts.TickInterval, Fetches: func(uint64) bool { return true }})
 	return err
 }
 

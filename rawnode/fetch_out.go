@@ -1,0 +1,245 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/internal/chunks"
+	"github.com/weftraft/weft/internal/fetch"
+	"github.com/weftraft/weft/internal/replica"
+	"github.com/weftraft/weft/internal/wire"
+)
+
+var (
+	errNoStream = errors.New("there is no such stream, or no longer")
+	errIdle     = errors.New("the member fetches no more")
+	errFetched  = errors.New("the member has restored the snapshot") // ends a stream well
+)
+
+// fetchesOut serves members that fetch snapshots from this node: see package fetch. Each stream has
+// a goroutine of its own.
+type fetchesOut struct {
+	h *Host
+
+	mu      sync.Mutex
+	streams map[fetchedBy]*served
+}
+
+// fetchedBy names a stream.
+type fetchedBy struct{ peer, stream uint64 }
+
+// served is a stream.
+type served struct {
+	fetchedBy
+	cancel context.CancelCauseFunc
+	wanted chan struct{} // has a token when more is wanted
+	fetch.Stream
+	heard time.Duration // when the member was heard last; as Stream, under fetchesOut.mu
+	bytes int64         // sent; used by the goroutine only
+}
+
+func newFetchesOut(h *Host) *fetchesOut {
+	return &fetchesOut{h: h, streams: map[fetchedBy]*served{}}
+}
+
+// busy returns how many streams there are.
+func (s *fetchesOut) busy() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.streams)
+}
+
+// take takes a member's part in fetching.
+func (s *fetchesOut) take(from uint64, f wire.Fetch) {
+	if f.Step == wire.FetchLives && s.h.out.lives(from, f.Stream) {
+		return
+	}
+	if f.Step == wire.FetchAsk {
+		s.h.inbox.post(func(r *replica.Replica) {
+			err := r.Provides(f)
+			if err == nil && !s.h.out.hasRoom() {
+				err = replica.ErrOutgoingFull
+			}
+			s.h.in.answer(from, f.Stream, err)
+		})
+		return
+	}
+	if err := s.want(fetchedBy{from, f.Stream}, f); err != nil {
+		s.h.in.answer(from, f.Stream, err)
+	}
+}
+
+// want lets a stream go on, or begins one.
+func (s *fetchesOut) want(key fetchedBy, f wire.Fetch) error {
+	room := s.h.out.hasRoom()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sv := s.streams[key]
+	begins := f.Step == wire.FetchTake && f.Number == 0
+	switch {
+	case sv == nil && f.Step == wire.FetchLives:
+		return nil
+	case sv == nil && !begins:
+		return errNoStream
+	case sv == nil && !room:
+		return replica.ErrOutgoingFull
+	case sv == nil:
+		ctx, cancel := context.WithCancelCause(s.h.context)
+		sv = &served{fetchedBy: key, cancel: cancel, wanted: make(chan struct{}, 1)}
+		s.streams[key] = sv
+		s.h.spawn(func() { s.serve(ctx, sv, f) })
+	}
+	sv.heard = s.h.now()
+	if f.Step == wire.FetchLives {
+		return nil
+	}
+	if err := sv.Want(f); err != nil {
+		sv.cancel(err)
+		return nil // the stream's goroutine answers
+	}
+	select {
+	case sv.wanted <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// serve sends a state, and tells the member if the stream cannot go on.
+func (s *fetchesOut) serve(ctx context.Context, sv *served, f wire.Fetch) {
+	begun := s.h.now()
+	err := s.stream(ctx, sv, f)
+	sv.cancel(err)
+	s.mu.Lock()
+	delete(s.streams, sv.fetchedBy)
+	s.mu.Unlock()
+	log := s.h.cfg.Logger.With("group", s.h.cfg.Replica.Group, "to", sv.peer)
+	if err != nil {
+		s.h.in.answer(sv.peer, sv.stream, err)
+		log.Warn("snapshot not sent to a member that fetched it", "error", err)
+	} else {
+		log.Info("snapshot sent to a member that fetched it")
+	}
+	if recorder := s.h.cfg.Recorder; recorder != nil {
+		recorder.SnapshotSent(SnapshotTimes{Peer: sv.peer, Bytes: sv.bytes, Took: s.h.now() - begun, Err: err})
+	}
+}
+
+func (s *fetchesOut) stream(ctx context.Context, sv *served, f wire.Fetch) (err error) {
+	snap, err := s.h.openSnapshot()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, snap.Close()) }()
+	header, err := replica.FetchHeader(sv.peer, f, replica.SnapshotMeta(snap.Meta()))
+	if err != nil {
+		return err
+	}
+	if err := s.provides(ctx, f); err != nil { // as of now, after the state was opened
+		return err
+	}
+	for {
+		err := s.next(ctx, sv, header, snap)
+		if err != nil || ctx.Err() != nil {
+			if errors.Is(context.Cause(ctx), errFetched) {
+				return nil
+			}
+			return cmp.Or(context.Cause(ctx), err)
+		}
+	}
+}
+
+// provides asks the replica whether the state may leave.
+func (s *fetchesOut) provides(ctx context.Context, f wire.Fetch) error {
+	answer := make(chan error, 1)
+	if !s.h.inbox.post(func(r *replica.Replica) { answer <- r.Provides(f) }) {
+		return ErrStopped
+	}
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// next sends the next chunk, or waits until one is wanted.
+func (s *fetchesOut) next(ctx context.Context, sv *served, header *pb.Message, snap Snapshot) error {
+	s.mu.Lock()
+	_, reads, ok := sv.Next()
+	s.mu.Unlock()
+	if !ok {
+		return s.wait(ctx, sv)
+	}
+	var buf []byte
+	ended := false
+	if reads {
+		// A fresh buffer for each chunk, because the transport and the stream keep the buffer.
+		buf = make([]byte, s.h.cfg.ChunkBytes)
+		n, last, err := chunks.Fill(snap, buf)
+		if err != nil {
+			return fmt.Errorf("read the snapshot: %w", err)
+		}
+		buf, ended = buf[:n], last
+	}
+	s.mu.Lock()
+	if reads {
+		sv.Read(buf, ended)
+	}
+	c := sv.Take()
+	s.mu.Unlock()
+	c.Stream = sv.stream
+	if c.Number == 0 {
+		c.Header = header
+	}
+	if err := s.h.out.send(ctx, sv.peer, c); err != nil {
+		return s.wait(ctx, sv) // the member asks again when it can be reached again
+	}
+	sv.bytes += int64(len(c.Data))
+	return nil
+}
+
+// wait waits until more is wanted.
+func (s *fetchesOut) wait(ctx context.Context, sv *served) error {
+	patience := s.h.cfg.SnapshotTimeout / 2
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		select {
+		case <-sv.wanted:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-timer.C:
+		}
+		s.mu.Lock()
+		left := sv.heard + patience - s.h.now()
+		s.mu.Unlock()
+		if left <= 0 {
+			return errIdle
+		}
+		timer.Reset(left)
+	}
+}
+
+// ended takes the member's word that its snapshot has ended, well or not.
+func (s *fetchesOut) ended(from uint64, st wire.ChunkStatus) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sv := s.streams[fetchedBy{from, st.Stream}]
+	switch {
+	case sv == nil:
+	case st.OK:
+		sv.cancel(errFetched)
+	default:
+		sv.cancel(refusedBy(from, st))
+	}
+}
