@@ -233,9 +233,10 @@ func (h *Host) ReadAt(ctx context.Context, policy ReadPolicy) (index uint64, err
 
 // ProposeConfChange changes the member set and returns the new configuration after the change is in
 // force at this node. The leader refuses a change to a node that is no member ([ErrNotMember]), and
-// a change that might stop the group ([ErrUnsafeChange]): too few of the remaining voters answer,
-// or a new voter is silent, or is a learner that has not caught up. A leader that is removed first
-// hands over leadership.
+// a change that might stop the group ([ErrUnsafeChange]): too few of the remaining voters answer
+// the leader, which asks them because of the change and waits an election timeout at most, or a new
+// voter is silent, or is a learner that has not caught up. A leader that is removed first hands over
+// leadership.
 func (h *Host) ProposeConfChange(ctx context.Context, cc pb.ConfChangeI) (*pb.ConfState, error) {
 	return h.changeMembers(ctx, cc, opChange)
 }

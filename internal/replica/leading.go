@@ -18,8 +18,15 @@ type sending struct{ boot, number uint64 }
 
 // receiveProposal answers a proposal sent here by another node, as to the leader of a term.
 // An error describes a faulty proposal.
+//
+// After a restart, a proposal for a term from before the restart gets no answer. The network may
+// bring a message twice: this node may have led that term, and may have appended the proposal, in
+// its earlier life. Its origin hears the fate of the proposal from the log of a later term.
 func (r *Replica) receiveProposal(from uint64, p wire.Proposal) error {
 	r.count.ForwardedIn++
+	if p.Term <= r.bornTerm {
+		return nil
+	}
 	seen := r.sendings[from]
 	switch {
 	case p.ID.Boot < seen.boot:
@@ -134,7 +141,7 @@ func (r *Replica) appendProposal(p wire.Proposal) wire.Verdict {
 		cc := &pb.ConfChangeV2{}
 		outcome, err := wire.Malformed, proto.Unmarshal(p.Data, cc)
 		if err == nil {
-			outcome, err = r.appendConfChange(cc, p.Force)
+			outcome, err = r.appendConfChange(p.ID, cc, p.Force)
 		}
 		if err != nil {
 			return wire.Verdict{Outcome: outcome, Term: r.state.Term, Reason: err.Error()}

@@ -6,6 +6,7 @@ package replica
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"go.etcd.io/raft/v3/confchange"
@@ -25,11 +26,12 @@ import (
 //     state machine may look into what it has applied, because the core puts an empty entry in
 //     the place of a change while an earlier one is not applied.
 //   - Will the group go on? A majority of each half of the next configuration must be
-//     present: heard from within an election timeout. A node that gets a vote must be
-//     present, too. A learner that gets a vote must have the log, but for MaxPromoteLag
-//     entries, or the first write after the change waits for all missing entries. A caller
-//     can override this check. (A new leader has not heard from all members yet, and lets
-//     the change wait; so does a leader that has just asked a new voter, see askNewVoters.)
+//     present: heard from within an election timeout, and, because a node may have died
+//     since, again behind a question on behalf of this change: see inquiry. A node that
+//     gets a vote must be present, too. A learner that gets a vote must have the log, but
+//     for MaxPromoteLag entries, or the first write after the change waits for all missing
+//     entries. A caller can override this check. (A new leader has not heard from all
+//     members yet, and lets the change wait.)
 //
 // A leader about to lose its vote hands over first, and its successor makes the change: the
 // group is then without a leader for the time of a transfer, not for an election timeout.
@@ -43,7 +45,7 @@ type parting struct {
 const maxPartings = 3
 
 // checkChange returns the outcome for a change that is not to be made, and why.
-func (r *Replica) checkChange(cc *pb.ConfChangeV2, force bool) (next tracker.Config, outcome wire.Outcome, err error) {
+func (r *Replica) checkChange(id wire.CommandID, cc *pb.ConfChangeV2, force bool) (next tracker.Config, outcome wire.Outcome, err error) {
 	now, progress := r.core.Members()
 	if next, err = r.fits(cc, now, progress); err != nil {
 		return next, wire.Malformed, err
@@ -59,13 +61,16 @@ func (r *Replica) checkChange(cc *pb.ConfChangeV2, force bool) (next tracker.Con
 	if force || cc.LeaveJoint() {
 		return next, 0, nil
 	}
-	if err := r.survives(now, next, progress); err != nil {
+	if err := r.survives(now, next, progress, r.reachable); err != nil {
 		if r.ticks-r.ledSince <= 2*uint64(r.cfg.ElectionTick) {
 			return next, wire.Busy, err
 		}
 		return next, wire.Unsafe, err
 	}
-	outcome, err = r.askNewVoters(next, progress)
+	if sameVoters(now, next) {
+		return next, 0, nil
+	}
+	outcome, err = r.inquire(id, now, next, progress)
 	return next, outcome, err
 }
 
@@ -131,15 +136,16 @@ func (r *Replica) knowsMembers(cc *pb.ConfChangeV2, progress map[uint64]tracker.
 	return nil
 }
 
-// survives reports why the group might not go on behind a change.
-func (r *Replica) survives(now, next tracker.Config, progress map[uint64]tracker.Progress) error {
+// survives reports why the group might not go on behind a change, if just the nodes that
+// are present are alive.
+func (r *Replica) survives(now, next tracker.Config, progress map[uint64]tracker.Progress, present func(uint64) bool) error {
 	lagging := func(id uint64) bool {
 		p, ok := progress[id]
 		return !ok || p.Match+r.cfg.MaxPromoteLag < r.last
 	}
 	for id := range next.Voters[0] {
 		p, member := progress[id]
-		if member && p.IsLearner && !r.reachable(id) {
+		if member && p.IsLearner && !present(id) {
 			return fmt.Errorf("learner %d cannot be reached: it may be promoted when it answers", id)
 		}
 		if member && p.IsLearner && lagging(id) {
@@ -149,7 +155,7 @@ func (r *Replica) survives(now, next tracker.Config, progress map[uint64]tracker
 	var lacking []uint64
 	fit := func(id uint64) bool {
 		_, voted := now.Voters.IDs()[id]
-		return r.reachable(id) && (voted || !lagging(id))
+		return present(id) && (voted || !lagging(id))
 	}
 	for _, half := range next.Voters {
 		short := slices.DeleteFunc(half.Slice(), fit)
@@ -165,35 +171,12 @@ func (r *Replica) survives(now, next tracker.Config, progress map[uint64]tracker
 		voters(next.Voters), slices.Compact(lacking))
 }
 
-// askNewVoters returns the outcome for a change unless all voters to come that are no
-// members have been heard from within an election timeout. A node that waits to be
-// added says nothing by itself. So the leader sends it a heartbeat, which commits
-// nothing and which a node without a log answers, too; for an election timeout the
-// change waits for the answer.
-func (r *Replica) askNewVoters(next tracker.Config, progress map[uint64]tracker.Progress) (wire.Outcome, error) {
-	var silent []uint64
-	outcome := wire.Unsafe
-	for _, id := range next.Voters[0].Slice() {
-		if _, member := progress[id]; member || r.reachable(id) {
-			delete(r.asked, id)
-			continue
-		}
-		silent = append(silent, id)
-		if _, asked := r.asked[id]; !asked {
-			r.asked[id] = r.ticks
-		}
-		if r.ticks-r.asked[id] <= uint64(r.cfg.ElectionTick) {
-			outcome = wire.Busy
-		}
-		r.post(id, r.body(&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(r.cfg.ID), To: new(id), Term: new(r.state.Term)}))
-	}
-	if len(silent) == 0 {
-		return 0, nil
-	}
-	if outcome == wire.Unsafe {
-		clear(r.asked) // a caller that tries again waits again
-	}
-	return outcome, fmt.Errorf("nodes %v would get a vote and have not answered: start them, and see that each node has the addresses of all; or add them as learners first, or force the change", silent)
+// sameVoters reports whether a change leaves the voters as they are, so that the group needs
+// behind the change whom it needs already.
+func sameVoters(now, next tracker.Config) bool {
+	return !slices.ContainsFunc(next.Voters[:], func(half quorum.MajorityConfig) bool {
+		return len(half) > 0 && !maps.Equal(half, now.Voters[0]) && !maps.Equal(half, now.Voters[1])
+	})
 }
 
 // voters returns the voters of both halves.
@@ -229,8 +212,11 @@ func (r *Replica) parts(next tracker.Config) bool {
 }
 
 // appendConfChange appends a change to the log of a leader.
-func (r *Replica) appendConfChange(cc *pb.ConfChangeV2, force bool) (wire.Outcome, error) {
-	next, outcome, err := r.checkChange(cc, force)
+func (r *Replica) appendConfChange(id wire.CommandID, cc *pb.ConfChangeV2, force bool) (wire.Outcome, error) {
+	next, outcome, err := r.checkChange(id, cc, force)
+	if outcome != wire.Busy && outcome != 0 {
+		delete(r.inquiries.open, id) // a caller that tries again waits again
+	}
 	if err != nil {
 		return outcome, err
 	}
@@ -240,5 +226,6 @@ func (r *Replica) appendConfChange(cc *pb.ConfChangeV2, force bool) (wire.Outcom
 	if err := r.core.ProposeConfChange(cc); err != nil {
 		return wire.Busy, err
 	}
+	delete(r.inquiries.open, id)
 	return wire.Accepted, nil
 }

@@ -62,6 +62,42 @@ func TestChangeThatLosesQuorum(t *testing.T) {
 	})
 }
 
+// Of three members one dies, and at once another is to be removed: the leader has heard from
+// the dead one a moment ago, and messages of the dead one still arrive.
+func TestMemberIsNotRemovedJustAfterAnotherDied(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		for _, at := range []uint64{1, 2} {
+			c := newCluster(t, core, 1, 2, 3)
+			c.elect(1)
+			c.run(25)
+			var late []wire.Message
+			c.lose = func(m wire.Message) bool {
+				if m.From == 3 {
+					late = append(late, m)
+				}
+				return m.From == 3 || m.To == 3
+			}
+			c.nodes[3].r.post(1, wire.LogEnd{Boot: 1, Number: 1, Answer: true, Index: 1, First: c.nodes[3].r.founding.digest})
+			c.settle()
+			c.calls++
+			call := c.calls
+			c.nodes[at].r.ProposeConfChange(call, &pb.ConfChangeV2{Changes: []*pb.ConfChangeSingle{single(pb.ConfChangeRemoveNode, 2)}}, c.now+100*tick)
+			c.settle()
+			for _, m := range late {
+				require.NoError(t, c.nodes[1].r.Receive(m))
+			}
+			c.run(15)
+			refusedChange(t, c.result(call), ErrUnsafeChange, "[3] cannot be reached")
+			write := c.propose(1, "goes on")
+			c.settle()
+			c.run(1)
+			require.NoError(t, c.result(write).Err)
+			require.NoError(t, c.change(at, single(pb.ConfChangeRemoveNode, 3)).Err, "the dead one can go")
+			require.Empty(t, c.nodes[1].r.inquiries.open)
+		}
+	})
+}
+
 func TestChangeOfUnknownMember(t *testing.T) {
 	bothCores(t, func(t *testing.T, core NewCore) {
 		c := newCluster(t, core, 1, 2, 3)

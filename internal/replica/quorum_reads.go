@@ -117,6 +117,10 @@ func (r *Replica) receiveLogEnd(from uint64, m wire.LogEnd) {
 		} // else this node has lost its log, or has never had one
 		return
 	}
+	if m.Boot == r.reads.boot && m.Number&inquiryBit != 0 {
+		r.inquiries.answered(from, m.Number)
+		return
+	}
 	if !q.asked || m.Boot != r.reads.boot || m.Number != q.number || !slices.Contains(r.votersOf(q.conf), from) {
 		return // to an earlier question
 	}

@@ -50,6 +50,7 @@ type Replica struct {
 	// sendings has the last proposal sent here by each node, and heard the tick of each node's
 	// last message.
 	sendings map[uint64]sending
+	bornTerm uint64 // the term at the start; constant
 	heard    map[uint64]uint64
 	repeats  repeats
 	acks     acks
@@ -79,9 +80,8 @@ type Replica struct {
 	// unaddressed are the members that the driver cannot send to; constant.
 	unaddressed []uint64
 	// lostLogs are members whose logs are lost, as known to this leader.
-	lostLogs map[uint64]bool
-	// asked has the tick since which voters to come are asked for a sign of life.
-	asked map[uint64]uint64
+	lostLogs  map[uint64]bool
+	inquiries inquiries
 	// ledSince is the tick since which this node leads, if this node leads.
 	ledSince uint64
 
@@ -118,7 +118,7 @@ func New(cfg Config) (*Replica, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}, asked: map[uint64]uint64{}, strangers: map[uint64]stranger{}, settings: newAgreement(cfg), repeats: repeats{}, lostLogs: map[uint64]bool{},
+	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}, strangers: map[uint64]stranger{}, settings: newAgreement(cfg), repeats: repeats{}, lostLogs: map[uint64]bool{},
 		resolving: resolveStage{resolver: cfg.Resolve, limit: cfg.MaxUnresolvedBytes},
 		sends:     sendStage{bundler: cfg.Bundle, limit: cfg.MaxTurnBytes},
 		writes:    writes{maxEntries: storage.MaxWriteEntries, maxBytes: storage.MaxWriteBytes},
@@ -155,6 +155,7 @@ func New(cfg Config) (*Replica, error) {
 	r.reads = newBarrier(r.outbox.boot)
 	r.keep = newRetention(cfg, r.host)
 	r.state = core.State()
+	r.bornTerm = r.state.Term
 	r.dirty = true
 	return r, core.Err()
 }
@@ -298,7 +299,7 @@ func (r *Replica) refresh() {
 		r.reads.leaderChanged()
 		r.moves.leaderChanged()
 		r.leaving = parting{}
-		clear(r.asked)
+		clear(r.inquiries.open)
 		r.outbox.leaderChanged()
 		clear(r.repeats)
 		clear(r.lostLogs)

@@ -141,7 +141,7 @@ func TestBadProposalsAreRefused(t *testing.T) {
 		require.Equal(t, wire.Malformed, v.Outcome, want)
 		require.Contains(t, v.Reason, want)
 	}
-	v := verdict(wire.Proposal{ID: good, Term: term - 1, Data: batch})
+	v := verdict(wire.Proposal{ID: good, Term: term + 1, Data: batch})
 	require.Equal(t, wire.NotLeader, v.Outcome)
 	require.Equal(t, uint64(1), v.Leader)
 	far := wire.CommandID{Origin: 2, Boot: 1, Sequence: maxWindow + 2}
