@@ -263,10 +263,31 @@ func step(typ pb.ConfChangeType, id uint64) *pb.ConfChangeSingle {
 func (g *Group) alter(ctx context.Context, steps ...*pb.ConfChangeSingle) error {
 	for {
 		err := g.tryAlter(ctx, steps...)
-		if err == nil || !errors.Is(err, ErrUnsafeChange) || !g.pause(ctx) {
+		if err == nil || !errors.Is(err, ErrUnsafeChange) {
 			return err
 		}
+		if !g.pause(ctx) {
+			return g.withReasons(err, steps)
+		}
 	}
+}
+
+// withReasons adds why this node cannot talk to the nodes that are to get a vote, as far as its transport knows: a
+// node may say in words why it takes no connection.
+func (g *Group) withReasons(err error, steps []*pb.ConfChangeSingle) error {
+	peers := g.node.transport.Stats().Peers
+	for _, s := range steps {
+		if s.GetType() != pb.ConfChangeAddNode {
+			continue
+		}
+		for _, traffic := range peers[s.GetNodeId()] {
+			if traffic.Error != "" {
+				err = fmt.Errorf("%w; node %d cannot talk to node %d, which is to be started with Join, on an empty directory, before it is added: %s", err, g.node.options.ID, s.GetNodeId(), traffic.Error)
+				break
+			}
+		}
+	}
+	return err
 }
 
 // otherChanges is how often a change is tried while another one may be under way.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -293,4 +294,33 @@ func TestLeaderTakesNoRemovedMember(t *testing.T) {
 	require.Equal(t, []uint64{1, 2}, voters)
 	require.Empty(t, learners)
 	require.ErrorIs(t, all[2].group.AddVoter(within(t), 3, addressesOf(t, 3)[3]), weft.ErrRemoved)
+}
+
+// A node that was to join, and was started without Join, is refused with words for the operator who adds it.
+func TestNodeStartedWithoutJoinIsNamedToTheCaller(t *testing.T) {
+	all := startCluster(t, 3)
+	_, leader := notLeader(t, all)
+	for id, test := range map[uint64]struct {
+		peers map[uint64]string
+		want  string
+	}{
+		7: {nil, "is not known here: add it to the peers of node 7"},
+		8: {leader.options.Peers, "node 8 has begun a group of its own, with the first members [1 2 3 8]: start it anew as a node that joins"},
+	} {
+		m := newMember(t, id, maps.Clone(test.peers))
+		m.options.Listen = addressesOf(t, id)[id]
+		if test.peers != nil {
+			m.options.Peers[id] = m.options.Listen
+		}
+		m.start(t)
+		var err error
+		eventually(t, func() bool {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			err = leader.group.AddVoter(ctx, id, m.options.Listen)
+			require.Error(t, err)
+			return strings.Contains(err.Error(), test.want)
+		}, "node %d is named", id)
+		t.Log(err)
+	}
 }

@@ -86,10 +86,24 @@ func (r *Replica) introduce() {
 // still takes part in it.
 func (r *Replica) belongs(from uint64, first uint32) bool {
 	if first == 0 || r.founding.digest == 0 || first == r.founding.digest {
+		if len(r.strangers) > 0 && r.misfounded == nil {
+			delete(r.strangers, from) // it was started anew
+		}
 		return r.misfounded == nil
 	}
 	r.meet(from, nil)
 	return false
+}
+
+// strange returns, for the error of a change, which of some nodes have begun a group of their own: mostly
+// nodes that were to join, and were started as first members.
+func (r *Replica) strange(nodes ...uint64) (words string) {
+	for _, id := range nodes {
+		if s := r.strangers[id]; len(s.members) > 0 {
+			words += fmt.Sprintf("; node %d has begun a group of its own, with the first members %s: start it anew as a node that joins, on an empty directory", id, firstNames(s.members, 0))
+		}
+	}
+	return words
 }
 
 // receiveFirst takes a peer's list.
@@ -121,7 +135,7 @@ func (r *Replica) meet(from uint64, members []uint64) {
 	if !r.fresh() {
 		r.cfg.Logger.Errorf("%v; nothing is taken from node %d: find out which of the two was started with the wrong first members, and replace it by a node with an empty log and an empty state that joins", err, from)
 	} else if r.misfounded == nil {
-		r.misfounded = fmt.Errorf("%w; this node's log has no entry yet: start all nodes with the same first members, those that were started with others on an empty log and an empty state", err)
+		r.misfounded = fmt.Errorf("%w; this node's log has no entry yet: start all nodes with the same first members, those that were started with others on an empty log and an empty state; or, if this node was to be added to a group that runs, as one that joins, without first members", err)
 		r.misfoundedAt = r.ticks
 	}
 }

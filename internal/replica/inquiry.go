@@ -102,7 +102,7 @@ func (r *Replica) answersLacking(q *inquiry, now, next tracker.Config, progress 
 		}
 	}
 	if len(silent) > 0 {
-		return fmt.Errorf("nodes %v would get a vote and have not answered: start them, and see that each node has the addresses of all; or add them as learners first, or force the change", silent)
+		return fmt.Errorf("nodes %v would get a vote and have not answered: start them, and see that each node has the addresses of all; or add them as learners first, or force the change%s", silent, r.strange(silent...))
 	}
 	return r.survives(now, next, progress, func(id uint64) bool { return q.alive[id] })
 }

@@ -146,7 +146,7 @@ func (r *Replica) survives(now, next tracker.Config, progress map[uint64]tracker
 	for id := range next.Voters[0] {
 		p, member := progress[id]
 		if member && p.IsLearner && !present(id) {
-			return fmt.Errorf("learner %d cannot be reached: it may be promoted when it answers", id)
+			return fmt.Errorf("learner %d cannot be reached: it may be promoted when it answers%s", id, r.strange(id))
 		}
 		if member && p.IsLearner && lagging(id) {
 			return fmt.Errorf("learner %d is at index %d and the log at %d: it may be promoted when it is within %d entries; wait until it has caught up", id, p.Match, r.last, r.cfg.MaxPromoteLag)

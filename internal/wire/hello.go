@@ -14,6 +14,9 @@ type Hello struct {
 	Kinds   Kinds  // understood by the dialer
 	// Capabilities are the dialer's further abilities.
 	Capabilities Capabilities
+	// Process is a number drawn at the start of the dialing process; 0: not known, because an
+	// earlier version dials.
+	Process uint64
 }
 
 // Answer is the other end's word on a Hello.
@@ -47,6 +50,7 @@ func (h Hello) Write(w io.Writer) error {
 	e.byte(byte(h.Class))
 	e.uvarint(uint64(h.Kinds))
 	e.uvarint(uint64(h.Capabilities))
+	e.uvarint(h.Process)
 	_, err := f.writeTo(w, frameHello)
 	return err
 }
@@ -61,6 +65,7 @@ func ReadHello(r io.Reader) (Hello, error) {
 	d := decoder{b: payload}
 	h := Hello{Cluster: d.uvarint(), Node: d.uvarint(), Peer: d.uvarint(), Class: Class(d.byte()), Kinds: Kinds(d.uvarint())}
 	h.Capabilities = d.capabilities()
+	h.Process = d.later()
 	return h, d.err
 }
 

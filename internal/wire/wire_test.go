@@ -142,6 +142,37 @@ func TestRoundTrip(t *testing.T) {
 }
 
 // A list of first members that nobody would write is no message.
+// Fields that came later are read, and those of a later version yet are left alone; a hello without them
+// is of an earlier version.
+func TestHellosOfEarlierAndLaterVersions(t *testing.T) {
+	want := Hello{Cluster: 1, Node: 2, Peer: 3, Class: ClassBulk, Kinds: AllKinds, Capabilities: 9, Process: 1<<64 - 1}
+	var b bytes.Buffer
+	require.NoError(t, want.Write(&b))
+	got, err := ReadHello(&b)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+
+	answer := Answer{Kinds: AllKinds, Capabilities: 9, Frame: 64 << 20}
+	require.NoError(t, answer.Write(&b))
+	heard, err := ReadAnswer(&b)
+	require.NoError(t, err)
+	require.Equal(t, answer, heard)
+
+	var f Frame
+	for _, more := range [][]uint64{nil, {9}, {9, 7}, {9, 7, 5}} {
+		f.Reset()
+		for _, v := range append([]uint64{1, 2, 3, 0, uint64(AllKinds)}, more...) {
+			f.enc.uvarint(v)
+		}
+		_, err := f.writeTo(&b, frameHello)
+		require.NoError(t, err)
+		got, err := ReadHello(&b)
+		require.NoError(t, err)
+		more = append(more, 0, 0)
+		require.Equal(t, Hello{Cluster: 1, Node: 2, Peer: 3, Kinds: AllKinds, Capabilities: Capabilities(more[0]), Process: more[1]}, got)
+	}
+}
+
 func TestSettingsAreBounded(t *testing.T) {
 	long := strings.Repeat("x", MaxSettingBytes+1)
 	for _, all := range [][]Setting{make([]Setting, MaxSettings+1), {{Name: long}}, {{Value: long}}} {

@@ -128,11 +128,18 @@ func (t *TCP) admit(h wire.Hello, who badge, raw net.Conn) (*peer, caller, error
 	case p == nil:
 		return fail(refuse(refusedPeer, "node %d is not known here: add it to the peers of node %d", h.Node, t.cfg.Node))
 	}
-	c.conn = &incoming{Conn: raw, replaced: make(chan struct{})}
-	if old := p.incoming[h.Class]; old != nil {
-		close(old.replaced)
-		_ = old.Close() // no more of its bytes are wanted
+	fresh, err := p.rivals.hello(h.Process, raw.RemoteAddr().String(), t.now())
+	for class, old := range p.incoming {
+		if old != nil && (wire.Class(class) == h.Class || fresh && old.process != h.Process || err != nil) {
+			close(old.replaced)
+			_ = old.Close() // no more of its bytes are wanted
+			p.incoming[class] = nil
+		}
 	}
+	if err != nil {
+		return fail(err)
+	}
+	c.conn = &incoming{Conn: raw, process: h.Process, replaced: make(chan struct{})}
 	p.incoming[h.Class] = c.conn
 	p.receive.setLimit(c.limits.ReceiveBytes)
 	p.learn(h.Kinds, h.Capabilities)

@@ -5,6 +5,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -241,7 +242,7 @@ func (s *sender) introduce(ctx context.Context, raw net.Conn) (_ net.Conn, answe
 		return nil, answer, err
 	}
 	cfg := s.t.cfg
-	hello := wire.Hello{Cluster: cfg.Cluster, Node: cfg.Node, Peer: s.peer.id, Class: s.class, Kinds: wire.AllKinds, Capabilities: wire.Capabilities(cfg.Capabilities)}
+	hello := wire.Hello{Cluster: cfg.Cluster, Node: cfg.Node, Peer: s.peer.id, Class: s.class, Kinds: wire.AllKinds, Capabilities: wire.Capabilities(cfg.Capabilities), Process: s.t.process}
 	if err := hello.Write(conn); err != nil {
 		return nil, answer, fmt.Errorf("say hello: %w", err)
 	}
@@ -296,7 +297,11 @@ func (s *sender) broke(err error) {
 func (s *sender) fail(err error, reason dropReason) {
 	s.backoff = min(max(2*s.backoff, firstBackoff), s.t.cfg.MaxBackoff)
 	news := s.setState(false, err, time.Now().Add(s.backoff))
-	if news && s.ctx.Err() == nil {
+	switch {
+	case s.ctx.Err() != nil:
+	case errors.Is(err, errRefused): // the reason is for this node's operator, also if the peer was unreachable before
+		s.t.log(slog.LevelError, s.about(), "peer refuses this node", "peer", s.peer.id, "class", s.class, "error", err)
+	case news:
 		s.t.log(slog.LevelWarn, s.about(), "peer unreachable", "peer", s.peer.id, "class", s.class, "error", err)
 	}
 	s.drop(reason)

@@ -46,10 +46,11 @@ const (
 	refusedNode                             // looks for another node
 	refusedPeer                             // the peer is not known here
 	refusedClass                            // the class of messages is not known here
+	refusedRival                            // two processes run under the peer's id
 	numRefusals                             // how many there are
 )
 
-var refusalNames = [numRefusals]string{"crowd", "silence", "bad hello", "plain or TLS", "certificate", "other cluster", "other node", "unknown peer", "unknown class"}
+var refusalNames = [numRefusals]string{"crowd", "silence", "bad hello", "plain or TLS", "certificate", "other cluster", "other node", "unknown peer", "unknown class", "two processes"}
 
 // String returns the reason in words.
 func (r refusalReason) String() string { return nameOf(refusalNames[:], "refusal", uint8(r)) }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -40,6 +41,7 @@ type TCP struct {
 	count      counters
 	groups     sync.Map // group to rawnode.Receiver
 	joined     atomic.Int64
+	process    uint64 // drawn at the start, 1 or more
 
 	mu     sync.Mutex                       // guards changes of peers, and closed
 	peers  atomic.Pointer[map[uint64]*peer] // the map is never changed, but replaced
@@ -88,12 +90,14 @@ type peer struct {
 
 	// Under TCP.mu.
 	address  string
+	rivals   rivals
 	incoming [wire.NumClasses]*incoming // nil when there is none
 }
 
 // incoming is a connection from a peer.
 type incoming struct {
 	net.Conn
+	process  uint64        // of the hello
 	replaced chan struct{} // closed when a later connection takes its place
 }
 
@@ -123,7 +127,7 @@ func New(cfg Config) (*TCP, error) {
 // open is New with a keyring, nil for none, and the keyring's clock.
 func open(cfg Config, keys *certs.Keyring, now func() time.Time) (*TCP, error) {
 	cfg = cfg.withDefaults()
-	t := &TCP{cfg: cfg, listener: cfg.Listener, keys: keys, now: now, strangers: strangers.New(strangers.Limit, int(wire.NumClasses), rand.IntN)}
+	t := &TCP{cfg: cfg, listener: cfg.Listener, keys: keys, now: now, process: 1 + rand.Uint64N(math.MaxUint64), strangers: strangers.New(strangers.Limit, int(wire.NumClasses), rand.IntN)}
 	if cfg.Egress > 0 {
 		t.card = &card{bytesPerSecond: cfg.Egress}
 	}
