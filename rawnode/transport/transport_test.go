@@ -397,10 +397,10 @@ func TestMessageLargerThanThePeersFramesIsDropped(t *testing.T) {
 			a, boxA := start(t, Config{Node: 1, Listener: la, Peers: peers, Logger: slog.New(slog.NewTextHandler(log, nil))})
 			small.Node, small.Listener, small.Peers = 2, lb, peers
 			_, boxB := start(t, small)
-			for i := range uint64(50) {
+			for i := range uint64(51) { // the last one fits, so that all that do not are behind when it comes
 				a.Send([]wire.Message{appends(1, 2, i, 3<<10+int(i)%2*10<<10)})
 			}
-			for i := uint64(0); i < 50; i += 2 {
+			for i := uint64(0); i <= 50; i += 2 {
 				require.Equal(t, i, boxB.next(t).Body.(wire.Raft).GetIndex())
 			}
 			require.EqualValues(t, 2, boxA.unreachable(t))
