@@ -8,7 +8,6 @@ const (
 	lateNode = "internal/replica/late.go"
 	stalled  = "internal/replica/stalled.go"
 	lateRaft = "raft/late.go"
-	raising  = "raft/internal/coding/raise.go"
 	early    = "raft/early.go"
 )
 
@@ -40,10 +39,6 @@ var late = []bug{
 		edit("	case l.late():\n", "	case l.late() && l.term == 0:\n"), "TestLateLeaderStaysIfNoMajorityIsAhead", 0},
 	{"a core without the setting goes, too", lateRaft,
 		edit("return r.cfg.YieldWhenLate && int(", "return int("), "TestLateLeaderStaysByDefault", 0},
-	{"a late entry's leader counts its own copy before it is durable", raising,
-		edit("return h.match(id) >= index }", "return id == h.id || h.match(id) >= index }"), "25-leader-and-follower-hang", 0},
-	{"a late entry does not wait for the leader's own disk, though it gets on", "raft/internal/coding/accounts.go",
-		edit("	if id == all.id {\n		return all.storedAt\n	}\n", ""), "TestLateEntryWaitsForOwnDiskThatGetsOn", 0},
 	{"early applies have no bound", early,
 		edit("e.bytes+size > e.limit", "e.bytes+size > e.limit<<40"), "TestEarlyAppliesKeepTheirBound", 0},
 	{"what is written is early still", early,
