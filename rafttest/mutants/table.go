@@ -71,7 +71,7 @@ var table = []bug{
 			{"Need: rec.hdr.D, OwnHeld: own", "Need: lacks, OwnHeld: own"},
 		}, "21-answers-repeat", 0},
 	{"the commit index of the answers is ignored", "raft/internal/coding/recovery.go",
-		edit("	rc.learn(m.GetCommit())\n", ""), "18-commit-index-of-answers", 0},
+		edit("	rc.learn(m.GetCommit())\n", ""), "18b-commit-index-of-an-answer", 0},
 	{"the log is cut behind the leader's own entries", "raft/recover.go",
 		edit("		rc.log.cut(cut)\n", "		defer rc.log.cut(cut)\n"), "03-one-unit-each", 0},
 	{"answers count although wrong units have spoilt them", "raft/internal/coding/recovery.go",
