@@ -24,8 +24,8 @@ var wants = map[string]string{
 	"uint64":       "0 to 18446744073709551615",
 }
 
-// Explain turns what the parser of flags says of a value into flag, value and
-// what it should be. Other errors stay what they are.
+// Explain turns the flag parser's error about a value into an error with the flag, the
+// value and the allowed values. Other errors stay as they are.
 func Explain(err error) error {
 	var bad *pflag.InvalidValueError
 	if !errors.As(err, &bad) {

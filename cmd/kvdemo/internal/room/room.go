@@ -22,8 +22,8 @@ var ErrLittle = errors.New("too little room on the disk")
 // ForNode is how many bytes a new node wants free: a segment of the log.
 const ForNode = storage.DefaultSegmentBytes
 
-// Free returns how many bytes more the files below a directory may take. A
-// directory that is not there yet counts for the one that it will be made in.
+// Free returns the number of free bytes for files below a directory. For a directory
+// that does not exist yet, Free looks at the directory in which it will be made.
 func Free(dir string) (uint64, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

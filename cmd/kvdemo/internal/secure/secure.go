@@ -1,14 +1,15 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package secure is mutual TLS between kvdemo's clients and nodes. Both show
-// certificates of package certs: a node its own, which it also shows its peers, a
-// client one for clients, or one for administrators if it is to change the cluster.
-// Each wants the other to be of its own cluster. Names of machines are not looked at.
+// Package secure is mutual TLS between kvdemo's clients and nodes. Both ends show
+// certificates of package certs: a node shows the certificate that its peers also
+// see, a client shows a client's certificate, or an administrator's for changes of
+// the cluster. Each end requires that the other belongs to its own cluster. Names of
+// machines are not checked.
 //
-// If the two do not come together, both say why. A handshake that fails tells the
-// other end a word or two, so a node looks at a client's certificate after it, and
-// refuses the calls instead: see [Server].
+// If a connection is refused, both ends give the reason. A failed handshake could
+// tell the other end only a word or two; therefore a node checks a client's
+// certificate after the handshake, and refuses the calls: see [Server].
 package secure
 
 import (
@@ -24,8 +25,8 @@ import (
 	"github.com/weftraft/weft/internal/certs"
 )
 
-// ErrInvalid wraps what is wrong with a certificate or a file, and why a node and a
-// client do not come together. It does not go away by itself.
+// ErrInvalid wraps a mistake in a certificate or a file, or the reason why a node and a
+// client refuse each other. Trying again does not help.
 var ErrInvalid = errors.New("TLS")
 
 // Client returns how a client talks to nodes, and errors that name the file.
@@ -49,8 +50,8 @@ func Client(files certs.Files) (*tls.Config, error) {
 	return &tls.Config{
 		MinVersion:   tls.VersionTLS13,
 		Certificates: []tls.Certificate{pair},
-		// The names that the system would look at are those of machines;
-		// VerifyConnection looks at everything else.
+		// The standard check would compare names of machines; VerifyConnection
+		// checks everything else.
 		InsecureSkipVerify: true,
 		VerifyConnection: func(state tls.ConnectionState) error {
 			who, err := verify(state.PeerCertificates, roots, x509.ExtKeyUsageServerAuth)

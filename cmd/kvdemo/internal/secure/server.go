@@ -44,9 +44,9 @@ func (r Refusal) String() string {
 	return [...]string{"plain or TLS", "handshake", "no certificate", "certificate", "role", "crowd"}[r]
 }
 
-// Server is how a node talks to clients: with TLS, or without. A connection that it
-// refuses for its certificate is let in all the same, so that its calls are told why;
-// each ends with that, before anything of it is read.
+// Server is a node's way to talk to clients, with TLS or without. A connection with a
+// refused certificate is let in all the same, so that its calls get the reason; each
+// call ends with the reason, before a byte of the call is read.
 type Server struct {
 	Node    uint64
 	Keyring *certs.Keyring // its files may change; nil: no TLS
@@ -56,14 +56,14 @@ type Server struct {
 	// Strangers has the connections that have shown no good certificate, or, without
 	// TLS, nothing at all.
 	Strangers *strangers.Table
-	// Refused is told of connections and calls that are refused. It does not wait.
+	// Refused is called for each refused connection and call, and must not wait.
 	Refused func(why Refusal, from net.Addr, err error)
 }
 
 // maxHeader bounds the header of a call, which is read before the call is refused.
 const maxHeader = 64 << 10
 
-// Options are those of a gRPC server that talks so.
+// Options returns the options for a gRPC server behind this Server.
 func (s *Server) Options() []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.Creds(serverCredentials{s}), grpc.InTapHandle(s.admit), grpc.MaxHeaderListSize(maxHeader)}
 }
@@ -149,8 +149,8 @@ func (s *Server) tell(why Refusal, raw net.Conn, err error) {
 	s.Refused(why, raw.RemoteAddr(), err)
 }
 
-// silent returns the error of a connection on which nothing was said. A port is often
-// tried in this way, so only those are reported that had no choice.
+// silent returns the error of a connection without a byte from the client. Programs often
+// try a port in this way; therefore only connections that were pushed out are reported.
 func (s *Server) silent(raw net.Conn, err error) error {
 	if s.Strangers.PushedOut(raw) {
 		s.tell(refusedCrowd, raw, errCrowd)
@@ -203,10 +203,10 @@ func (s serverCredentials) handshake(conn *peeked, protocols ...string) (net.Con
 	return secure, authInfo{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}, who: w}, nil
 }
 
-// Admit makes the connection of a client that speaks another protocol than gRPC a TLS
-// connection, of which nothing was read, and which the caller has among Strangers. An
-// error says why the client is refused; the
-// caller tells the client, on the connection returned if there is one, and closes it.
+// Admit turns the connection of a client with another protocol than gRPC into a TLS
+// connection. Nothing may have been read from the connection, which the caller counts among
+// Strangers. An error is the reason for refusing the client; the caller tells the client,
+// on the returned connection if there is one, and closes the connection.
 func (s *Server) Admit(raw net.Conn) (net.Conn, error) {
 	conn := &peeked{Conn: raw, unread: true}
 	if _, err := io.ReadFull(raw, conn.first[:]); err != nil {
@@ -227,8 +227,8 @@ func (s *Server) Admit(raw net.Conn) (net.Conn, error) {
 	return secured, err
 }
 
-// believe returns the client that a chain of certificates belongs to, or why it is
-// refused.
+// believe returns the client to whom a chain of certificates belongs, or the reason why
+// the chain is refused.
 func believe(chain []*x509.Certificate, own *certs.Credentials) (w who, why Refusal, err error) {
 	if len(chain) == 0 {
 		return w, refusedNone, errors.New("you show no certificate: give --tls-cert, --tls-key and --tls-ca")
@@ -245,9 +245,9 @@ func believe(chain []*x509.Certificate, own *certs.Credentials) (w who, why Refu
 	return w, 0, nil
 }
 
-// hint tells a client in plain text what it cannot be told in TLS, and waits until it
-// hangs up: closing a connection with bytes unread makes the kernel throw away what was
-// written.
+// hint tells a client in plain text a reason that TLS cannot carry, and waits until the
+// client hangs up, because the kernel throws written bytes away when a connection is closed
+// with unread bytes.
 func hint(raw net.Conn, text string) {
 	_ = raw.SetDeadline(time.Now().Add(refusedLasts)) // if it is gone it is gone
 	_, _ = io.WriteString(raw, text)
@@ -257,7 +257,7 @@ func hint(raw net.Conn, text string) {
 	_, _ = io.CopyN(io.Discard, raw, 16<<10)
 }
 
-// refuse lets a connection in whose calls are all refused. It does not last.
+// refuse lets a connection in, refuses all its calls, and soon closes the connection.
 func (serverCredentials) refuse(conn net.Conn, why error) (net.Conn, credentials.AuthInfo, error) {
 	time.AfterFunc(refusedLasts, func() { _ = conn.Close() }) // if the client has not done it
 	return conn, authInfo{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}, refused: why}, nil

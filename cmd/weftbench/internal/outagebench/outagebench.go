@@ -26,8 +26,8 @@ type Config struct {
 	Nodes  []int
 	Egress int // bytes a second that leave a node
 	Size   int // bytes of a value
-	// Load is the share of what full copies can do that clients ask for, in an
-	// open loop; 0 is a closed loop.
+	// Load is the load of clients in an open loop, as a share of the throughput of full
+	// copies; 0 is a closed loop.
 	Load []float64
 	// Rounds is how often each side is measured, in turns.
 	Rounds int

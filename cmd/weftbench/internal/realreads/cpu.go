@@ -20,7 +20,7 @@ import (
 	"github.com/weftraft/weft/internal/lab"
 )
 
-// CPU is what reads of Host took of the processors, those of all nodes of the group.
+// CPU is the processor time of reads of Host, over the processes of all nodes of the group.
 type CPU struct {
 	Nodes   int           `json:"nodes"`
 	Policy  string        `json:"policy"`
@@ -32,8 +32,8 @@ type CPU struct {
 	Rounds lab.Rounds `json:"us_per_read_by_round"`
 }
 
-// processors measures reads at a follower, by ReadIndex and by its leases, in turns: one reader, and
-// as many as there are to be.
+// processors measures reads at a follower, by ReadIndex and by leases in turns, with one reader and
+// with the configured number of readers.
 func (cfg *Config) processors(ctx context.Context, size int) (rows []CPU, err error) {
 	var groups []*group
 	defer func() {

@@ -66,7 +66,7 @@ func (s *etcd) leader(ctx context.Context) (uint64, error) {
 	return uint64(n.ID), nil
 }
 
-// startEtcd starts a cluster whose leader is that of the network.
+// startEtcd starts a cluster, whose leader is the node that the network names as leader.
 func (cfg *Config) startEtcd(ctx context.Context, n readsbench.Network, _ policy) (_ store, err error) {
 	s, size := &etcd{}, len(n.Sites)
 	s.network, err = lab.NewNetwork(lab.NetworkConfig{

@@ -24,8 +24,8 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// NodeConfig is that of a node without clients of its own kind: its readers are goroutines of
-// the process, so that what is measured is Host's reads and nothing else.
+// NodeConfig configures a node whose readers are goroutines of its own process, so that the
+// bench measures Host's reads and no client protocol.
 type NodeConfig struct {
 	ID, Cluster  uint64
 	Peers        map[uint64]string
@@ -156,8 +156,8 @@ func readFor(ctx context.Context, h *rawnode.Host, readers int, d time.Duration)
 	return sum, first
 }
 
-// nothing is a state without commands: it knows how far it is. Nothing of it is durable, so
-// that a node that starts again applies its whole log.
+// nothing is a state that keeps only the applied index, in memory: a node that starts again
+// applies its whole log.
 type nothing struct{ index atomic.Uint64 }
 
 // Load implements rawnode.StateMachine.

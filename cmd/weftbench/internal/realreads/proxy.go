@@ -19,17 +19,17 @@ import (
 	"github.com/weftraft/weft/internal/lab"
 )
 
-// peerDomain is that of the names under which members of etcd know each other. No resolver
-// knows it: each member asks its own proxy.
+// peerDomain is the domain of the names under which members of etcd know each other. No
+// resolver knows the domain, because each member asks its own proxy.
 const peerDomain = ".weftbench.invalid"
 
 // peerURL is where a member is found by the others.
 func peerURL(member int) string { return fmt.Sprintf("http://n%d%s:2380", member, peerDomain) }
 
-// proxies carry requests between members of etcd over links that take time. A relay in front
-// of a member could not tell who connects, and all members must know a member by one
-// address. So each member has an HTTP proxy of its own, in its environment: who asks is known
-// by the proxy, who is meant by the name.
+// proxies carry requests between members of etcd over links with delays. A relay in front of a
+// member could not tell which member connects, and all members must know a member by one
+// address. Therefore each member has an HTTP proxy of its own, in its environment: the proxy
+// tells the sender, and the name tells the receiver.
 type proxies struct {
 	listeners []net.Listener
 	servers   []*http.Server

@@ -31,8 +31,8 @@ func Report(cfg Config, r *Results) *lab.Section {
 	}
 }
 
-// inShort says where rosters are not first, and what a read at a responder takes beside one by
-// ReadIndex.
+// inShort returns the rows in which rosters are not first, and the processor time of a read at a
+// responder as a share of a read by ReadIndex.
 func inShort(r *Results) (lines []string) {
 	lines = notFirst(r.Rows)
 	for _, c := range r.CPU {
@@ -107,7 +107,7 @@ func comparedBy(rows []Row, network, name string, of func(Row) float64, text fun
 	return lines
 }
 
-// share returns what part of the processor time of a read by ReadIndex one by a roster takes.
+// share returns the processor time of a read by a roster as a share of that of a read by ReadIndex.
 func share(rows []CPU, c CPU) (float64, bool) {
 	for _, base := range rows {
 		if base.Nodes == c.Nodes && base.Readers == c.Readers && base.Policy != c.Policy && c.Policy == "roster" {

@@ -31,7 +31,7 @@ type Config struct {
 	Kvdemo, Etcd, Self, Dir string
 	// Networks and Policies are the rows of the first part; nil: all.
 	Networks, Policies []string
-	// Clients near each node ask one thing after the other; a share Writes of that is writes.
+	// Clients near each node make one call after the other; Writes is the share of writes.
 	Clients int
 	Writes  float64
 	Keys    int
@@ -236,7 +236,7 @@ func (s kvdemo) get(ctx context.Context, conn grpc.ClientConnInterface, key stri
 	return resp.GetValue(), by == "roster" || by == "lease", err
 }
 
-// startKvdemo starts a cluster whose leader and responders are those of the network.
+// startKvdemo starts a cluster, whose leader and responders are the nodes that the network names.
 func (cfg *Config) startKvdemo(ctx context.Context, n readsbench.Network, p policy) (_ store, err error) {
 	c, err := cluster.Start(ctx, cluster.Config{
 		Name: p.name, Nodes: len(n.Sites), Dir: cfg.dir(n.Name + " " + p.name),
@@ -260,7 +260,7 @@ func (cfg *Config) startKvdemo(ctx context.Context, n readsbench.Network, p poli
 	return kvdemo{c, p}, nil
 }
 
-// dir returns a name for a directory that no try before this one has had.
+// dir returns the name of a directory that no earlier try has used.
 func (cfg *Config) dir(name string) string {
 	cfg.begun++
 	return filepath.Join(cfg.Dir, fmt.Sprintf("%d %s", cfg.begun, name))
@@ -291,8 +291,7 @@ func (cfg *Config) value(key int, stamp uint64) []byte {
 	return value
 }
 
-// Kinds of calls: a site has one for its reads, answered by leases of the node or not, and one for
-// its writes.
+// The kinds of a site's calls: reads answered by leases of the node, other reads, and writes.
 const (
 	remoteRead = iota
 	localRead

@@ -13,14 +13,14 @@ import (
 	"github.com/weftraft/weft/rafttest/vnet"
 )
 
-// Away measures what a group's clients see of a follower that is lost, stays away under load, and
-// comes back to all that it missed.
+// Away measures the latencies of a group's clients while a follower is lost, stays away under load,
+// comes back and catches up.
 type Away struct {
 	Group
 	Away time.Duration // how long the follower is away
 }
 
-// awayRow is what happened with one size of group and one way of replication.
+// awayRow is the measurement of one size of group and one way of replication.
 type awayRow struct {
 	Voters int    `json:"voters"`
 	Side   string `json:"side"`
@@ -30,14 +30,14 @@ type awayRow struct {
 	Before latency `json:"before"`
 	Lost   latency `json:"lost"`
 	Back   latency `json:"back"`
-	// Caught is how long it took to have applied what other followers have; Missed
-	// is how many payload bytes that were, Sent what the leader sent meanwhile,
-	// for a byte of payload that was committed meanwhile.
+	// Caught is the time until the follower had applied as much as other followers;
+	// Missed is the number of payload bytes that the follower lacked; Sent is the number
+	// of bytes that the leader sent meanwhile, for each byte of payload committed meanwhile.
 	Caught time.Duration `json:"caught_ns"`
 	Missed int           `json:"missed"`
 	Sent   float64       `json:"sent"`
-	// Link is what came to the follower meanwhile, in bytes a second, from the
-	// member that sent it most.
+	// Link is the rate, in bytes a second, from the member that sent the follower most
+	// while the follower caught up.
 	Link float64 `json:"link_bytes_per_second"`
 }
 
@@ -61,7 +61,7 @@ const (
 	awayPhase  = 500 * time.Millisecond
 	present    = 2 // a follower that is not away
 
-	// What may be on its way to a follower.
+	// The bytes that may be under way to a follower.
 	windowMessages = 256
 	windowBytes    = 8 << 20
 )

@@ -17,8 +17,8 @@ import (
 // Bytes counts what a leader sends, and what all nodes send, for a byte of committed payload: for
 // each way of replication, number of members and number of failures.
 //
-// Ways that the core knows run in it, over a simulated network; the others are worked out from what
-// their assignment puts into each message.
+// Ways of the core run in the core, over a simulated network; the bytes of other ways are worked out
+// from the units that their assignment puts into each message.
 type Bytes struct {
 	Group
 	// Sizes are those of the payloads in bytes, in place of Size.
@@ -36,7 +36,7 @@ type cell struct {
 	Failed int    `json:"failed"`
 	Size   int    `json:"size"`
 	Side   string `json:"side"`
-	// Model says that it was worked out and not run in the core.
+	// Model says that the figures were worked out and not run in the core.
 	Model bool `json:"model"`
 	// Leader and Network are bytes sent by the leader and by all nodes, for a
 	// byte of payload; Least is the least a leader can send if the entry is to
@@ -54,9 +54,9 @@ type cell struct {
 	control float64
 }
 
-// least returns the least bytes that a leader can send for a byte of payload:
-// all that are healthy acknowledge, and f of them may then fail. Where the number
-// of voters is even, any half must do, so that the group can change by one.
+// least returns the least number of bytes that a leader can send for a byte of
+// payload, if all healthy members acknowledge and any f of them may then fail. With an
+// even number of voters any half must suffice, so that the group can change by one.
 func least(voters, failed int) float64 {
 	healthy := voters - failed
 	return float64(healthy-1) / float64(healthy-voters/2)

@@ -71,8 +71,8 @@ func model(p papers.SetPolicy, measured cell) cell {
 	return out
 }
 
-// messageSize returns the bytes of a message with one entry whose Data has so
-// many, with numbers as they are some way into a run.
+// messageSize returns the size of a message with one entry, given the size of the
+// entry's Data, with indexes and terms as large as some way into a run.
 func messageSize(typ pb.MessageType, data int) int {
 	some, term := uint64(1<<13), uint64(2)
 	id := uint64(3)

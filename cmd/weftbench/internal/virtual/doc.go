@@ -24,7 +24,7 @@ type Group struct {
 	Size   int
 	// Load is the share of what full copies can do that clients ask for.
 	Load float64
-	// Delay is that of a message in one direction.
+	// Delay is the delay of a message in one direction.
 	Delay time.Duration
 	// Sides run in the core. The others are compared with the first.
 	Sides []Side
@@ -35,7 +35,7 @@ type Group struct {
 }
 
 const (
-	// leader is the node that leads, where it is not lost.
+	// leader is the node that leads, in tables that do not kill leaders.
 	leader = 1
 	// patient is how long a group may take for a step.
 	patient = time.Minute

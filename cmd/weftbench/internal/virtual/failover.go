@@ -20,10 +20,10 @@ import (
 // way of replication.
 //
 // The same seeds kill the leader at the same instant on every side. Most of a gap
-// is the election timeout, which is drawn; so the time from the election to the
-// first commit, and to the first commit of something new, is measured on its
-// own. That is where a leader that must first complete what its predecessor left
-// behind would be slower, or one that counts on a member that is gone.
+// is the election timeout, which is drawn; therefore the times from the election to
+// the first commit, and to the first commit of a new entry, are measured on their own.
+// In these times a leader would be slower that must first complete entries of its
+// predecessor, or that counts on a lost member.
 type Failover struct {
 	Group
 	// Seeds is how many leaders are killed on each side, the first with Seed.
@@ -48,7 +48,7 @@ type loss struct {
 	Heard []time.Duration `json:"heard_ns,omitempty"`
 }
 
-// lossRow is what one side did with one size of group.
+// lossRow is the measurement of one side and one size of group.
 type lossRow struct {
 	Voters int           `json:"voters"`
 	Side   string        `json:"side"`
@@ -176,7 +176,7 @@ func (w *lossWatch) use(side Side, o *vnet.Options) {
 	}
 }
 
-// winner hears of an election that is won by a node which does not lead yet.
+// winner is called when a node has won an election and does not lead yet.
 type winner struct {
 	w    *lossWatch
 	node uint64

@@ -95,8 +95,8 @@ func (r lossRow) each(what func(loss) time.Duration) (times []time.Duration) {
 // take from one, far less than half.
 const aTick = tick / 2
 
-// compare describes differences between two sides, and what part of them is there at the
-// election: positive is slower.
+// compare describes the differences between two sides, and the part of each difference that
+// exists at the election already; positive is slower.
 func compare(more, election []time.Duration) []string {
 	slower, faster := 0, 0
 	for _, d := range more {
@@ -138,9 +138,9 @@ func within(d []time.Duration, q float64) string {
 
 func won(g loss) time.Duration { return g.Elected }
 
-// anew is from the kill to the first commit of something new. With notes that is
-// what to compare: a follower may have applied what the old leader had in flight, and then
-// no client is told of that when the follower leads.
+// anew is the time from the kill to the first commit of a new entry. With notes this time is
+// the one to compare: a follower may have applied the old leader's entries in flight before,
+// and then no client hears of these entries when the follower leads.
 func anew(g loss) time.Duration { return g.Elected + g.Fresh }
 
 func whole(g loss) time.Duration  { return g.Whole }

@@ -14,26 +14,26 @@ import (
 	"github.com/weftraft/weft/rafttest/vnet"
 )
 
-// Gossip measures when followers have the payloads of what they know to be committed, and how far
-// they are behind the leader, in a group of each size.
+// Gossip measures when followers have the payloads of entries that they know to be committed, and how
+// far followers are behind the leader, in a group of each size.
 type Gossip struct {
 	Group
-	// Loads, in place of Load, are shares of what full copies can do; 0 is a group that is idle but
-	// for one client, which rests for 50 ms between proposals. Sides that send full copies are left
-	// out from 1 on.
+	// Loads, in place of Load, are shares of the throughput of full copies; 0 is a group that is
+	// idle except for one client, which rests for 50 ms between proposals. From 1 on, sides that
+	// send full copies are left out.
 	Loads []float64
 	// Time is how long a row runs, in virtual time.
 	Time time.Duration
 }
 
-// gossipRow is what followers saw with one way of replication under one load.
+// gossipRow is the measurement of followers with one way of replication under one load.
 type gossipRow struct {
 	Voters int     `json:"voters"`
 	Side   string  `json:"side"`
 	Load   float64 `json:"load"`
-	// Wait has, for each entry and follower, the time from when it learnt that
-	// the entry is committed until it had applied it; Stale, the time from the
-	// commit at the leader until then.
+	// Wait has, for each entry and follower, the time from the follower's learning of the
+	// commit to its application of the entry; Stale, the time from the commit at the leader
+	// to the same application.
 	Wait  []time.Duration `json:"-"`
 	Stale []time.Duration `json:"-"`
 	// Quantiles of those, in nanoseconds: 0.5, 0.9, 0.99, 1.

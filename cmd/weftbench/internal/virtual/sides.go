@@ -16,8 +16,8 @@ import (
 // Side is a way to replicate that runs in the real core.
 type Side struct {
 	Name, About string
-	// Configure makes a node's configuration that of this side. Each node gets
-	// what it must not share.
+	// Configure turns a node's configuration into this side's. Each node gets its own
+	// copy of values that nodes must not share.
 	Configure func(c *raft.Config)
 	// Coded says that followers need not get full copies.
 	Coded bool
@@ -77,8 +77,8 @@ func GossipSides() []Side {
 	return sides
 }
 
-// Egress is what a node's card sends, a gigabit, in bytes a second; Sync is what
-// its disk takes to make something durable; tick is the time between two ticks.
+// Egress is the rate of a node's card, a gigabit, in bytes a second; Sync is the time
+// of a sync of the node's disk; tick is the time between two ticks.
 const (
 	Egress = 125e6
 	Sync   = 100 * time.Microsecond
