@@ -55,7 +55,7 @@ func findChromium(t *testing.T) string {
 	return ""
 }
 
-// tab is a tab of a browser, and all that it complains of.
+// tab is a tab of a browser, and all errors that the browser reports for the tab.
 type tab struct {
 	t    *testing.T
 	ctx  context.Context
@@ -137,7 +137,7 @@ func (b *tab) until(what, expression string) {
 	eventually(b.t, what+": "+expression, func() bool { return b.eval(expression) == "true" })
 }
 
-// click presses the button of a node's card, when it is there to be pressed.
+// click waits for the button on a node's card and presses the button.
 func (b *tab) click(id uint64, button string) {
 	b.t.Helper()
 	b.run(chromedp.Click(chromedp.CSS(fmt.Sprintf(`[data-node="%d"] button[data-do=%s]`, id, button)), chromedp.NodeVisible))

@@ -63,8 +63,8 @@ func (f *fleet) holds(value string) {
 	}
 }
 
-// Three processes code a large value, say so, and after all of them were killed
-// have it from what is in their logs.
+// Three processes code a large value and show the coded entry. After a kill of all
+// three, the value is read back from the parts in their logs.
 func TestCodedProcesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -85,8 +85,8 @@ func TestCodedProcesses(t *testing.T) {
 	f.stop()
 }
 
-// A node with --coding off has the group send whole entries, and reads what is
-// coded in its log. One with another core refuses that log.
+// While a node runs with --coding off, the group sends whole entries, and the node
+// reads the coded entries in its own log. A node with upstream's core refuses that log.
 func TestCodingOff(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")

@@ -89,7 +89,7 @@ func composeNodes(t *testing.T, p *types.Project) (names []string) {
 	return names
 }
 
-// environment returns what a container of the service finds in its environment.
+// environment returns the environment of a container of the service.
 func (i deployedImage) environment(s types.ServiceConfig) map[string]string {
 	env := maps.Clone(i.env)
 	for name, value := range s.Environment {
@@ -299,7 +299,7 @@ func TestComposeFileRuns(t *testing.T) {
 	}
 }
 
-// certs --missing makes what is not there, and leaves alone what is.
+// certs --missing makes the missing certificates, and changes no present one.
 func TestMissingCertificatesAreMade(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tls")
 	require.Contains(t, kvdemo(t.Context(), "", "certs", dir, "--missing", "--nodes", "1").out, "1 certificates in")

@@ -46,8 +46,8 @@ func unit(t *testing.T) map[string][]string {
 	return settings
 }
 
-// The unit's command is one that kvdemo knows, with settings that it takes, and the
-// node's data is where the sandbox lets it write.
+// The unit's command is a command of kvdemo with settings that serve accepts, and the
+// node's data is in a directory to which the sandbox lets the node write.
 func TestUnitFitsItsSettings(t *testing.T) {
 	settings := unit(t)
 	command := strings.Fields(settings["Service.ExecStart"][0])
@@ -61,7 +61,7 @@ func TestUnitFitsItsSettings(t *testing.T) {
 	for _, name := range []string{"tls-cert", "tls-key", "tls-ca"} {
 		require.True(t, strings.HasPrefix(value(name), "/etc/kvdemo/"), name)
 	}
-	// serve itself takes all of it, but for the files that are not on this machine.
+	// serve itself accepts every setting, except for files that this machine does not have.
 	r := kvdemo(t.Context(), "", "serve", "--config", unitSettings, "--log-level", "nonsense")
 	require.Equal(t, exitUsage, r.code)
 	require.Regexp(t, `^kvdemo: --log-level: "nonsense", want [^;]*; see the command's --help\n$`, r.err, "the only mistake is ours")
@@ -136,8 +136,8 @@ func ignored(t *testing.T, root string) func(path string) bool {
 	}
 }
 
-// The command of the Dockerfile builds, from what .dockerignore leaves, a program that
-// needs nothing else in its image.
+// The command of the Dockerfile builds a program from the files that .dockerignore leaves,
+// and the program needs no other file in its image.
 func TestDockerfileBuildsAStaticProgram(t *testing.T) {
 	if os.Getenv("KVDEMO_TEST_DEPLOY") == "" {
 		t.Skip("it compiles kvdemo without cgo, which takes minutes the first time; run: make test-deploy")

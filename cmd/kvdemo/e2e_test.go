@@ -137,7 +137,7 @@ func (s *servers) put(endpoint string, args ...string) (r result) {
 // all is the endpoints of all nodes.
 func (s *servers) all() string { return strings.Join(s.endpoints[:], ",") }
 
-// leader returns which node leads, and waits until one does and all follow it.
+// leader waits until a node leads and all nodes follow that node, and returns it.
 func (s *servers) leader() (lead int) {
 	eventually(s.t, "a leader", func() bool {
 		lead = -1
@@ -154,8 +154,8 @@ func (s *servers) leader() (lead int) {
 	return lead
 }
 
-// A cluster of three real processes, from its first write to its orderly stop,
-// through the loss of its leader and of its majority.
+// A cluster of three real processes serves from the first write to the orderly stop,
+// over the loss of the leader and of the majority.
 func TestThreeProcesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -329,7 +329,7 @@ func TestSnapshotToLaggingNode(t *testing.T) {
 	lead := s.leader()
 	away := (lead + 1) % 3
 	s.put(s.endpoints[away], "key", "before")
-	// More than it can get after it was asked and before it is killed.
+	// More load than the node can take between the question and the kill.
 	last := s.status(away).LastIndex + 20
 	s.kill(away)
 	value := strings.Repeat("v", 3000)
@@ -353,7 +353,7 @@ func TestSnapshotToLaggingNode(t *testing.T) {
 	s.stop()
 }
 
-// status returns what a node says of itself, zero if it does not answer.
+// status returns a node's status, or the zero value if the node does not answer.
 func (s *servers) status(i int) (st statusResult) {
 	r := s.do(s.endpoints[i], "status", "--json", "--timeout", "5s")
 	require.NoError(s.t, json.Unmarshal([]byte(r.out), &st))
@@ -450,7 +450,7 @@ func (a *alone) do(args ...string) result {
 	return kvdemo(a.t.Context(), "", append(args, "--endpoints", a.endpoint, "--timeout", "30s")...)
 }
 
-// refused starts the node, which must fail, and returns what it says.
+// refused starts the node, which must fail, and returns the node's output.
 func (a *alone) refused() string {
 	r := kvdemo(a.t.Context(), "", append(a.args, "--exit-with-stdin")...)
 	require.Equal(a.t, exitFailure, r.code, r.err)

@@ -235,7 +235,7 @@ func TestServeIgnoresClientCertificates(t *testing.T) {
 	require.Contains(t, kvdemo(t.Context(), "", "get", "--help").out, "KVDEMO_TLS_CERT")
 }
 
-// A port that belongs to something else is said at once, and to be one.
+// If another program listens at an endpoint, the command ends at once, and its error says so.
 func TestWrongPortIsNamed(t *testing.T) {
 	a := newAlone(t)
 	web := freePort(t)

@@ -76,9 +76,10 @@ func makeFleet(t *testing.T, first, last int, programs map[int]string, args ...s
 	return f
 }
 
-// hold returns an address that it keeps from others, who connect to it in vain meanwhile,
-// until it is given up: tests of other packages look for free ports as well. A port at
-// which nobody listens may still not be had, while connections to it are forgotten.
+// hold reserves a free address, and returns the address with a function that gives it up.
+// Meanwhile other programs cannot take the address, and connections to it are in vain; tests
+// of other packages look for free ports, too. A port without a listener may still be taken for
+// a while, until the kernel has forgotten old connections.
 func hold(t *testing.T) (address string, giveUp func()) {
 	t.Helper()
 	for range 100 {
@@ -188,8 +189,8 @@ func (f *fleet) kill(id int) {
 	_ = f.nodes[id].cmd.Wait() // says that it was killed
 }
 
-// notices reports whether a node leads the group of its own number, and none else, and notices there that
-// another node is silent.
+// notices reports whether a node leads the group of the node's own number and no other group, and shows
+// there that another node is silent.
 func (f *fleet) notices(id, silent int) bool {
 	r := kvdemo(f.t.Context(), "", "member", "list", "--json", "--endpoints", f.sure[id], "--timeout", limit.String())
 	require.Zero(f.t, r.code, r.err)

@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// smallDisk is a file system of its own, in memory. What takes up its room is in
-// a file that can be removed.
+// smallDisk is a small file system in memory. A file that takes up its room can be
+// removed.
 type smallDisk struct {
 	t    *testing.T
 	path string
@@ -55,8 +55,9 @@ func (d smallDisk) fill(room int64) {
 
 func (d smallDisk) free() { require.NoError(d.t, os.Remove(d.ballast())) }
 
-// A node whose disk is full says so in its log, to who asks how it is, and to
-// writers; and it says when that is over. Nobody waits for a deadline.
+// A node with a full disk reports the full disk in its log, in its health and status, and
+// in the errors of writers, and reports the end of this state. No caller waits for a
+// deadline.
 func TestNodeOnAFullDiskSaysSo(t *testing.T) {
 	disk := newSmallDisk(t, 100<<20)
 	a := newAlone(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The disk of the leader's process hangs. The others go on; the node says on its endpoints that it is no
-// use, and its process ends after --exit-after-hang, so that a supervisor can start it again.
+// The disk of the leader's process hangs. The other nodes go on; /readyz of the node turns, and the process
+// ends after --exit-after-hang, so that a supervisor can start the node again.
 func TestProcessWhoseDiskHangsHoldsNobodyAndEnds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")

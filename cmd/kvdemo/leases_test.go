@@ -46,7 +46,7 @@ func (s *servers) read(i int, key string, extra ...string) (r getResult) {
 	return r
 }
 
-// groups returns what each node that answers says of group 1.
+// groups returns the status of group 1 at each node that answers.
 func (s *servers) groups() map[int]groupResult {
 	all := map[int]groupResult{}
 	for line := range strings.Lines(s.do(s.all(), "status", "--json").out) {
@@ -175,9 +175,9 @@ func TestDeadResponderHoldsWritesUpOnceAndOthersAnswerReads(t *testing.T) {
 	s.stop()
 }
 
-// Processes that stand still for longer than leases last, or are killed, answer no read
-// without what was acknowledged in between: also not a read that reached them while they
-// stood still.
+// Processes are paused for longer than leases last, or killed. Afterwards no answer to a read
+// lacks a write that was acknowledged meanwhile, not even the answer to a read that arrived
+// during the pause.
 func TestReadsAreFreshAfterPausesAndKills(t *testing.T) {
 	s := startResponders(t)
 	for round := range 2 {

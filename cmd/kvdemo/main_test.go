@@ -150,8 +150,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// A node's data directory: whose it is, and that it is whole, is found out
-// before the node takes part in anything.
+// A node checks the owner and the wholeness of its data directory before the node
+// takes part in a group.
 func TestServeRefusesData(t *testing.T) {
 	data := t.TempDir()
 	serve := func(ctx context.Context, id, cluster int, extra ...string) result {

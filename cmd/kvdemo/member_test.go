@@ -139,7 +139,7 @@ func TestRemovedNodeStaysAway(t *testing.T) {
 	}
 	f := newFleet(t, 3, 3, "--tick", "20ms")
 	f.do("put", "k", "v")
-	// One that hears of its removal stops, and says so when it is started.
+	// A node that hears of its removal stops, and gives the reason at the next start.
 	f.remove(3)
 	ctx, cancel := context.WithTimeout(t.Context(), limit/20)
 	defer cancel()
@@ -152,15 +152,15 @@ func TestRemovedNodeStaysAway(t *testing.T) {
 	f.stop()
 }
 
-// A node whose directory was lost, and that is started under its id all the same,
-// stops and says what to do; also when it is started again. The others show what it
-// is, until it is replaced.
+// A node whose directory was lost is started under its old id all the same. The node stops
+// and names the remedy, also at later starts. The other nodes show the member's log as lost
+// until the member is replaced.
 func TestNodeThatLostItsDirectoryStops(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	// Leaders are to stay, however slow the machine is: one that comes later does not
-	// know what the node has acknowledged.
+	// The leader must stay, however slow the machine is, because a later leader does not
+	// know the entries that the node has acknowledged.
 	f := newFleet(t, 3, 4, "--groups", "2", "--tick", "20ms", "--election-ticks", "100")
 	f.do("put", "k", "v")
 	f.do("transfer", "1")

@@ -359,8 +359,8 @@ func (w watched) putWhileFollowersAreStopped(least time.Duration) time.Duration 
 func TestPrometheusSeesTheLatenciesOfClients(t *testing.T) {
 	w := startWatched(t)
 	w.put("warm up", nil)
-	// Before the load there are that write and its session, and what the leader writes
-	// once: the number of groups, and each member's address.
+	// Before the load there are that write, its session, and the leader's first entries:
+	// the number of groups, and each member's address.
 	const first = 2 + 1 + 3
 	const applied, reads = `weft_propose_applied_seconds`, `weft_read_seconds`
 	eventually(t, "Prometheus to see all nodes, and the first writes", func() bool {

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// redisTools says that redis-cli and redis-benchmark are to be run, which must be there.
+// redisTools has the test run redis-cli and redis-benchmark, which must be installed.
 var redisTools = flag.Bool("redis-tools", false, "run redis-cli and redis-benchmark: make test-redis")
 
 // redisTool runs a tool of Redis at a node, which must succeed.

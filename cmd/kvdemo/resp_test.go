@@ -65,8 +65,8 @@ type registerResult struct {
 	swapped bool
 }
 
-// registers is a key for each partition: a number, or -1 for none. It says what real
-// replies may be, in any order that fits their times.
+// registers models the keys, one a partition: a number, or -1 for none. The model decides
+// whether real replies fit an order of the calls that fits their times.
 var registers = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		keys := map[string][]porcupine.Operation{}
@@ -160,7 +160,7 @@ func (in registerOp) run(ctx context.Context, c *redis.Client) (out registerResu
 	return out, err
 }
 
-// torn is what a hash or sorted set that was changed by half is read as: no register has it.
+// torn is the value read from a half-changed hash or sorted set; no register has this value.
 const torn = -7
 
 // runHash is run on a hash.

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A node that is started as if it were one of the first members, while the
-// cluster runs without it, is told that it is unknown, and so is its operator.
-// It leads nobody, and the cluster does not notice.
+// A node that is no member is started with the settings of a first member, while the
+// cluster runs. The node and its operator hear that the node is unknown. The node
+// leads no group, and the cluster goes on undisturbed.
 func TestStrayNode(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The commands that run in virtual time print tables and JSON, put themselves
-// into a document, and refuse what they cannot do.
+// The commands of virtual time print tables and JSON, put their section into a
+// document, and refuse impossible settings.
 func TestVirtualTime(t *testing.T) {
 	verbs := map[string][]string{
 		"bytes":    {"--voters", "3", "--sizes", "4096", "--max", "50"},

@@ -14,8 +14,8 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// TestCodingNeedsTheHost leaves out, one at a time, what a host that looks into
-// entries must set before it turns coding on. Each shows.
+// TestCodingNeedsTheHost leaves out, one at a time, the settings that a host which
+// looks into entries must make for coding. Each omission is noticed.
 func TestCodingNeedsTheHost(t *testing.T) {
 	unedited := Coded(CockroachLike)
 	unedited.Types = upstreamTypes
@@ -60,8 +60,8 @@ func putMany(t *testing.T, w *sim, m *machine, n, size int) {
 // halves has each of three members hold half of an entry, and send it on at once.
 func halves(c *raft.Coding) { c.Policy, c.GossipGap, c.GossipDelay = ecraft.Fixed(2), 0, 0 }
 
-// TestTokensAreWhatTravels is fact 11: a leader charges what it sends a member
-// by len(Data) of the entries in its messages, and gets all of it back.
+// TestTokensAreWhatTravels is fact 11: a leader charges a member len(Data) of each
+// entry that it sends, and gets the whole charge back.
 func TestTokensAreWhatTravels(t *testing.T) {
 	const n, size = 40, 16 << 10
 	for _, lib := range []Library{Upstream(), Weft(), Coded(CockroachLike, halves)} {
@@ -128,8 +128,8 @@ func TestShownMatchCountsWholeEntriesOnly(t *testing.T) {
 	require.True(t, beyond, "a library that reports what is acknowledged is not found")
 }
 
-// acknowledgedMatch reports what members have acknowledged, at the least what is
-// committed.
+// acknowledgedMatch is a core whose Match of each member is at least the commit index,
+// as if acknowledged entries were complete entries.
 type acknowledgedMatch struct{ weftCore }
 
 func (c acknowledgedMatch) Visit(see func(uint64, bool, tracker.Progress)) {
@@ -185,8 +185,8 @@ func TestPayloadsComeInTime(t *testing.T) {
 	}
 }
 
-// TestQueuesAreBounded is fact 15: a leader whose followers do not answer keeps
-// and sends what its limits say, and no more.
+// TestQueuesAreBounded is fact 15: a leader whose followers do not answer keeps and
+// sends no more bytes than its limits allow.
 func TestQueuesAreBounded(t *testing.T) {
 	const size, puts = 10 << 10, 200
 	flood := func(lib Library, most uint64) (kept, sent int) {

@@ -94,8 +94,8 @@ func leasedLibraries(kind Kind) (libs []Library) {
 }
 
 // TestHostsWithLeases runs both hosts with roster leases, coding off and on, early accept notes
-// off and on, on clocks with rates anywhere within the bound. Nobody answers a read without an
-// entry of the keys read that anybody may have seen applied.
+// off and on, on clocks with rates anywhere within the bound. No answer to a read lacks an entry
+// of its keys that a client may have seen applied before.
 func TestHostsWithLeases(t *testing.T) {
 	var all LeaseReach
 	full := *oneSeed == 0 && !testing.Short() && (*seedCount == 0 || *seedCount >= 20)

@@ -114,8 +114,8 @@ func sameRun(t *testing.T, how func(*Options)) {
 	require.NotEqual(t, counts, counts3)
 }
 
-// A leader that is told stops sending to the dead; one that is not fills its
-// window.
+// A leader that hears ReportUnreachable stops sending to a dead follower; a leader
+// that does not hear it fills the window of appends.
 func TestNotice(t *testing.T) {
 	sent := func(notice time.Duration) uint64 {
 		c := cluster(t, 3, lanNode, lanLink, func(o *Options) { o.Notice = notice })
@@ -152,7 +152,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	require.ErrorContains(t, err, "Sizes has 7; at least 8")
 }
 
-// A processor takes one message after the other, and what clients ask for in between.
+// A processor takes one message after the other, and clients' calls in between.
 func TestProcessorTakesOneThingAtATime(t *testing.T) {
 	c := cluster(t, 3, Node{Work: time.Millisecond}, Link{}, func(o *Options) { o.Learners = 1; o.Tick = 10 * time.Second })
 	require.NoError(t, c.Elect(1))

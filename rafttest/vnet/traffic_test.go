@@ -14,7 +14,7 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// Bytes of riders are told from those of the entries that they ride in.
+// Bytes of riders are counted apart from the bytes of the carrier's own entry.
 func TestRidersAreCounted(t *testing.T) {
 	payload := make([]byte, 6000)
 	members, units := []uint64{2, 3, 4, 5}, []uint8{2, 2, 2, 2}

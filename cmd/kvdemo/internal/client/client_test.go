@@ -238,7 +238,7 @@ func TestStatus(t *testing.T) {
 	require.ErrorContains(t, all[1].Err, "cannot connect")
 }
 
-// What cannot be right is refused before it is sent.
+// A call with impossible arguments is refused before the client sends the call.
 func TestInvalid(t *testing.T) {
 	_, err := New(Config{Endpoints: []string{"host", "h:0", "h:70000", "a\xffb:1"}, Timeout: -1})
 	for _, want := range []string{`"host": want host:port`, `port "0", want 1 to 65535`, `port "70000"`, `host "a\xffb", want an IP address`, "timeout: -1ns"} {

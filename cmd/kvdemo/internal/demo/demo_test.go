@@ -201,8 +201,8 @@ func TestPortsTaken(t *testing.T) {
 	require.NoDirExists(t, cfg.Data)
 }
 
-// A disk that the demonstration would fill is found before it begins, and
-// nothing is left of it.
+// A disk that is too small for the demonstration is found before the start, and no
+// file of the demonstration is left.
 func TestDemoIsRefusedAFullDisk(t *testing.T) {
 	const free = 80e6
 	file := strings.Repeat("x", 10e6)
@@ -210,7 +210,7 @@ func TestDemoIsRefusedAFullDisk(t *testing.T) {
 	cfg := Config{
 		Nodes: 5, Loaders: 1, Data: data, Progress: &bytes.Buffer{}, Result: &bytes.Buffer{},
 		free: func(dir string) (uint64, error) { require.Equal(t, data, dir); return free, nil },
-		// What starts its nodes fails at once: that is how far it comes.
+		// The program for the nodes fails at once, so the demonstration gets to their start and no further.
 		Serve: []string{filepath.Join(t.TempDir(), "nothing")},
 	}
 	for files, want := range map[int]string{

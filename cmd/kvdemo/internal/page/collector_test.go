@@ -255,7 +255,7 @@ func TestGossipLagAndDelay(t *testing.T) {
 	require.InDelta(t, 4, *s.Members[1].Coding.DelayMs, 1e-9)
 }
 
-// What a report of another node says beyond its bounds is refused, with the field.
+// A report of another node with a value beyond its bounds is refused, and the error names the field.
 func TestReportsAreChecked(t *testing.T) {
 	many := make([]uint64, MaxMembers+1)
 	for want, change := range map[string]func(n *Node){

@@ -108,7 +108,7 @@ func TestStateIsServed(t *testing.T) {
 	}
 }
 
-// A page of another site may have its name point to this machine, and must not read what is served.
+// Another site may let its name point to this machine, and its pages must not read the pages served here.
 func TestForeignNamesAreRefused(t *testing.T) {
 	s := serve(t, nil)
 	port := s.URL[strings.LastIndexByte(s.URL, ':'):]
@@ -137,8 +137,8 @@ func TestNodeServesNoCommands(t *testing.T) {
 	}
 }
 
-// A command wants the token, a page of this server as its origin, and this machine by its
-// address.
+// A command needs the token, a page of this server as its origin, and a request to this
+// machine's address.
 func TestCommandsAreProtected(t *testing.T) {
 	b := &buttons{}
 	s := serve(t, b)

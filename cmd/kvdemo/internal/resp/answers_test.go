@@ -20,8 +20,8 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 )
 
-// redisServer says that answers are to be compared with those of a redis-server, which
-// must be there.
+// redisServer has the test compare answers with those of a redis-server, which must be
+// installed.
 var redisServer = flag.Bool("redis-server", false, "compare with redis-server: make test-redis")
 
 // answer is a command and what a client shows of its reply.
@@ -46,8 +46,8 @@ func ask(t *testing.T, c *redis.Client, command string) string {
 
 const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
 
-// answers are those of hashes, sorted sets and what meets them, in this order. Redis gives
-// the same.
+// answers are commands on hashes, sorted sets and strings with their answers, in this order.
+// Redis gives the same answers.
 var answers = []answer{
 	{"HSET h f 1 g 2", "2"}, {"HSET h f 3 i 4", "1"}, {"HGET h f", "3"}, {"HGET h none", "<nil>"}, {"HGET none f", "<nil>"},
 	{"HGETALL h", "[f 3 g 2 i 4]"}, {"HGETALL none", "[]"}, {"HMGET h g none f", "[2 <nil> 3]"}, {"HMGET none f", "[<nil>]"},

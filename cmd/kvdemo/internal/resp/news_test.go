@@ -143,7 +143,8 @@ func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
 	require.NoError(t, <-served)
 }
 
-// A connection that has not shown who it is has no client's place, however many there are.
+// Connections that have shown no certificate or password take no place of a client, however
+// many there are.
 func TestHandshakesThatSayNothingTakeNoPlace(t *testing.T) {
 	secure := func(raw net.Conn) (net.Conn, error) {
 		var word [1]byte

@@ -121,7 +121,7 @@ func listen(t *testing.T, cfg Config) string {
 	return l.Addr().String()
 }
 
-// dial returns a client that others wrote, and that knows nothing of kvdemo.
+// dial returns a client of a public library, which knows nothing of kvdemo.
 func dial(t *testing.T, address string) *redis.Client {
 	c := redis.NewClient(&redis.Options{Addr: address, Protocol: 2, MaxRetries: -1, DialTimeout: time.Minute, ReadTimeout: time.Minute})
 	t.Cleanup(func() { _ = c.Close() })
@@ -279,8 +279,8 @@ func TestUnfinishedCommandsOfAllClientsAreBounded(t *testing.T) {
 	require.EqualValues(t, maxPendingBytes, b.used.Load())
 }
 
-// FuzzFrame: the guard takes what it takes however the bytes are cut, and counts no
-// further than its bounds.
+// FuzzFrame checks that the guard accepts the same bytes however they are cut, and counts
+// no further than its bounds.
 func FuzzFrame(f *testing.F) {
 	f.Add([]byte("*2\r\n$3\r\nGET\r\n$1\r\na\r\nPING\r\n"), 3)
 	f.Fuzz(func(t *testing.T, b []byte, cut int) {

@@ -18,8 +18,8 @@ func dialThree(t *testing.T, address string) *redis.Client {
 	return c
 }
 
-// inThree has what a client of version 3 shows where that is not what version 2 has: maps,
-// numbers with a fraction, pairs, and nothing.
+// inThree has the replies of version 3 that differ from those of version 2: maps, numbers
+// with a fraction, pairs, and nothing.
 var inThree = []answer{
 	{"HSET h f 1 g 2", "2"}, {"HGETALL h", "map[f:1 g:2]"}, {"HGETALL none", "map[]"}, {"HGET h none", "<nil>"}, {"HMGET h f none", "[1 <nil>]"},
 	{"HKEYS h", "[f g]"}, {"HVALS h", "[1 2]"}, {"ZADD z 1.5 a inf b", "2"}, {"ZSCORE z a", "1.5"}, {"ZSCORE z b", "+Inf"}, {"ZSCORE z none", "<nil>"},

@@ -244,7 +244,7 @@ func (g *pathGroup) propose(data []byte, window int) {
 	}
 }
 
-// turn takes what answers of followers there are, at least one.
+// turn takes the waiting answers of followers, and waits for at least one.
 func (g *pathGroup) turn() {
 	g.send()
 	answers := <-g.answers
@@ -261,7 +261,7 @@ func (g *pathGroup) turn() {
 	g.send()
 }
 
-// send writes what the leader has for each follower as one frame.
+// send writes the leader's messages to each follower as one frame.
 func (g *pathGroup) send() {
 	for g.leader.rn.HasReady() {
 		for _, m := range g.leader.ready() {

@@ -17,7 +17,7 @@ func entry(index uint64, size int) *pb.Entry {
 	return &pb.Entry{Index: proto.Uint64(index), Term: proto.Uint64(2), Data: make([]byte, size)}
 }
 
-// What was saved is there after a restart; what was written by half is cut.
+// Saved entries are in the log after a restart, and a half-written entry is cut.
 func TestWAL(t *testing.T) {
 	dir := t.TempDir()
 	w, err := openWAL(dir, []uint64{1, 2, 3})

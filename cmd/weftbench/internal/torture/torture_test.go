@@ -33,7 +33,7 @@ func TestJudge(t *testing.T) {
 	require.Equal(t, unknown, judge(errors.New("anything")))
 }
 
-// What the writers know, and what may then be found.
+// The outcomes that a writer has seen, and the values that a replica may then have.
 func TestWants(t *testing.T) {
 	for _, c := range []struct {
 		want          want
@@ -80,8 +80,8 @@ func TestCompareFinds(t *testing.T) {
 	}
 }
 
-// A read that misses an acknowledged write is found; one that misses a write of
-// unknown outcome is not wrong.
+// The check finds a read that misses an acknowledged write. A read that misses a write
+// of unknown outcome is not wrong.
 func TestHistories(t *testing.T) {
 	put := func(v string, call, end int64) porcupine.Operation {
 		return porcupine.Operation{Input: hotCall{put: true, value: v}, Output: "", Call: call, Return: end}

@@ -35,9 +35,9 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestAwaySmall: so does that of one who missed entries that are not worth a code,
-// and comes to its leader for all of them. What it missed is not in the way of what
-// is new, and does not take much longer for that.
+// TestAwaySmall: the same holds for missed entries that are too small for coding, so that
+// the leader sends all of them. Missed entries do not delay new entries, and do not take
+// much longer for that.
 func TestAwaySmall(t *testing.T) {
 	for size, bounds := range map[int]struct{ p50, p99, takes float64 }{
 		2 << 10: {1.7, 1.8, 1.5}, // plain: some of it is always just leaving, and what is new leaves first

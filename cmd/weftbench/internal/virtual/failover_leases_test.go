@@ -52,7 +52,7 @@ func TestFailoverIsNoSlowerWithLeases(t *testing.T) {
 	}
 }
 
-// A grant that binds voters for longer than they would wait delays elections, and shows.
+// If grants bind voters for longer than an election timeout, elections are late, and the table shows it.
 func TestPromisesBeyondTheElectionTimeoutAreSeen(t *testing.T) {
 	sides := LeaseSides()[:2]
 	on := sides[1].Configure

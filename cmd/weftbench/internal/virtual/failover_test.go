@@ -13,8 +13,8 @@ import (
 	"github.com/weftraft/weft/internal/lab"
 )
 
-// TestFailover: at the median a new leader commits within a round trip of when
-// one with full copies does.
+// TestFailover: at the median, a new leader with coding commits at most a round trip
+// later than a new leader with full copies.
 func TestFailover(t *testing.T) {
 	cfg := Failover{
 		Seeds: 25, Group: Group{Voters: []int{3, 5}, Size: 64 << 10, Load: 0.5, Delay: time.Millisecond, Seed: 1, Sides: Sides(), Progress: io.Discard},
