@@ -88,7 +88,7 @@ func (f *faults) act(kind actKind) {
 	case actIsolate:
 		f.isolate()
 	case actMend:
-		s.net.mendLinks()
+		s.net.Mend()
 	case actPause:
 		f.pause()
 	case actSlowDisk:
@@ -146,7 +146,7 @@ func (f *faults) upset() {
 		var mends []func()
 		for _, other := range s.nodes {
 			if other != n && s.rng.Chance(p.hush) {
-				mends = append(mends, s.net.cut(n.id, other.id))
+				mends = append(mends, s.net.Cut(n.id, other.id))
 			}
 		}
 		f.mendLater("silence", mends)
@@ -194,7 +194,7 @@ func (f *faults) topple(n *node) {
 // repair lets everything work again.
 func (f *faults) repair() {
 	s := f.s
-	s.net.mendLinks()
+	s.net.Mend()
 	for _, n := range s.nodes {
 		n.slowUntil = 0
 		n.resume()
@@ -252,7 +252,7 @@ func (f *faults) committed(n *node, e entryName) {
 	var mends []func()
 	for _, other := range s.nodes {
 		if other != n && s.falls.Chance(0.9) {
-			mends = append(mends, s.net.cut(n.id, other.id))
+			mends = append(mends, s.net.Cut(n.id, other.id))
 		}
 	}
 	s.tell(n.id, "commits %d unheard", e.index)
@@ -274,7 +274,7 @@ func (f *faults) deafen(leader *node, e entryName) {
 	var mends []func()
 	for _, n := range s.nodes {
 		if n != deaf {
-			mends = append(mends, s.net.cut(n.id, deaf.id))
+			mends = append(mends, s.net.Cut(n.id, deaf.id))
 		}
 	}
 	s.After(s.falls.Span(2*time.Millisecond, 60*time.Millisecond), func() {
@@ -306,7 +306,7 @@ func (f *faults) follower(leader *node, e entryName) *node {
 
 // soon lets something happen while messages are under way, or writes.
 func (f *faults) soon(do func()) {
-	f.s.After(f.s.rng.Span(20*time.Microsecond, 6*(f.s.plan.delayMax+f.s.plan.syncMax)), func() {
+	f.s.After(f.s.rng.Span(20*time.Microsecond, 6*(f.s.plan.links.Most+f.s.plan.syncMax)), func() {
 		if !f.s.calm() {
 			do()
 		}

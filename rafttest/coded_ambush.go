@@ -107,7 +107,7 @@ func (p *plan) drawAmbushes(seed, skip uint64) {
 		p.spares, p.preVote = max(p.spares, 1), true // see drawFaults
 	}
 	p.spares = min(p.spares, maxNodes-p.voters)
-	b.echo = world.NewDraws(seed, 14).Rate(0.15, 0.01, 0.5)
+	p.links.Echo = world.NewDraws(seed, 14).Rate(0.15, 0.01, 0.5)
 }
 
 // drawSwaps has followers fail as soon as a leader counts on their answers, and
@@ -239,7 +239,7 @@ func (f *faults) leaveAlone(leader, n *node) {
 		}
 		f.compactNode(other)
 		if other != leader {
-			s.net.cut(leader.id, other.id) // until all is mended
+			s.net.Cut(leader.id, other.id) // until all is mended
 		}
 	}
 	f.burstOf(1, leader)

@@ -102,7 +102,7 @@ func (s *sim) mayBreak(m *pb.Message) bool {
 	s.coded.Breaks++
 	from, to := m.GetFrom(), m.GetTo()
 	s.tell(from, "connection to %d breaks with an acknowledgement of %d", to, m.GetIndex())
-	s.net.reset(from, to)
+	s.net.Break(from, to, 0)
 	for _, end := range [][2]uint64{{from, to}, {to, from}} {
 		n := s.node(end[0])
 		if p, ok := n.proc.(*coreProcess); ok {

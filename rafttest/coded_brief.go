@@ -54,8 +54,6 @@ type briefPlan struct {
 	// blocked is the chance of a commit of coded entries to leave a follower with
 	// the longest log, and unable to apply the log: see block.
 	blocked float64
-	// echo is the chance of a message to come again, long after.
-	echo float64
 	// breaks is nil unless connections break.
 	breaks *breaksPlan
 }
@@ -244,26 +242,33 @@ func (p *plan) drawBriefTimes(d world.Draws) {
 		c.late = 0
 	}
 	c.threshold = min(c.threshold, 64)
-	p.bandwidth = 0
+	p.links.Rate = 0
 	p.checkQuorum = p.checkQuorum && d.Chance(0.3)
 	p.outage = d.Span(20*time.Millisecond, 600*time.Millisecond)
 	// A run has few messages and writes, so each fault is frequent.
-	p.loss, p.duplicate, p.reorder = d.Rate(0.3, 0.01, 0.3), d.Rate(0.3, 0.02, 0.4), d.Rate(0.3, 0.02, 0.4)
+	p.links.Loss, p.links.Duplicate, p.links.Reorder = d.Rate(0.3, 0.01, 0.3), d.Rate(0.3, 0.02, 0.4), d.Rate(0.3, 0.02, 0.4)
 	p.crashWrite = d.Rate(0.2, 0.02, 0.2)
 	c.unitLoss, c.unitCorrupt, c.unitLies = d.Rate(0.3, 0.1, 0.9), d.Rate(0.3, 0.1, 0.7), d.Rate(0.3, 0.1, 0.8)
 	c.reportLoss = d.Rate(0.2, 0.05, 0.7)
-	p.delayMin, p.syncMin = d.Span(50*time.Microsecond, 2*time.Millisecond), d.Span(20*time.Microsecond, 2*time.Millisecond)
-	p.delayMax = p.delayMin + d.Span(50*time.Microsecond, 5*time.Millisecond)
+	p.links.Least, p.syncMin = d.Span(50*time.Microsecond, 2*time.Millisecond), d.Span(20*time.Microsecond, 2*time.Millisecond)
+	p.links.Most = p.links.Least + d.Span(50*time.Microsecond, 5*time.Millisecond)
 	p.syncMax = p.syncMin + d.Span(50*time.Microsecond, 5*time.Millisecond)
 	if !b.inStep {
 		return
 	}
-	p.delayMax, p.syncMax, p.applyMax = p.delayMin, p.syncMin, 0
-	p.reorder, p.drift = 0, 0
+	p.links.Most, p.syncMax, p.applyMax = p.links.Least, p.syncMin, 0
+	p.links.Reorder, p.drift = 0, 0
 	within := int(d.Scale(30, 600))
 	for range d.Between(1, 5) {
-		b.holds[d.IntN(within)] = d.Span(p.delayMin, 200*time.Millisecond)
+		b.holds[d.IntN(within)] = d.Span(p.links.Least, 200*time.Millisecond)
 	}
+}
+
+// heldFrame is held for frames of the network, and says whether later frames overtake
+// the frame.
+func (s *sim) heldFrame() (more time.Duration, inStep, overtaken bool) {
+	more, inStep = s.held()
+	return more, inStep, inStep && s.plan.coded.brief.overtaken
 }
 
 // held returns how much longer than usual the next thing takes that takes time, a
@@ -284,7 +289,7 @@ func (s *sim) held() (more time.Duration, inStep bool) {
 // String lists the acts that happen, each with its number.
 func (b *briefPlan) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "{topple: %v, unheard: %v, deaf: %v, blocked: %v, echo: %v, breaks: %v, hurry: %v, in step: %v, overtaken: %v, held: %v;", b.topple, b.unheard, b.deaf, b.blocked, b.echo, b.breaks, b.hurry, b.inStep, b.overtaken, b.holds)
+	fmt.Fprintf(&text, "{topple: %v, unheard: %v, deaf: %v, blocked: %v, breaks: %v, hurry: %v, in step: %v, overtaken: %v, held: %v;", b.topple, b.unheard, b.deaf, b.blocked, b.breaks, b.hurry, b.inStep, b.overtaken, b.holds)
 	for i, a := range b.acts {
 		if !a.skip {
 			fmt.Fprintf(&text, " %d %v;", i, a.kind)

@@ -67,7 +67,7 @@ func (f *faults) fall() {
 	var mends []func()
 	for _, other := range s.nodes {
 		if other != n && s.falls.Chance(p.hush) {
-			mends = append(mends, s.net.cut(n.id, other.id))
+			mends = append(mends, s.net.Cut(n.id, other.id))
 		}
 	}
 	s.tell(n.id, "is about to fall; %d links are silent", len(mends))

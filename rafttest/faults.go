@@ -29,6 +29,10 @@ func (f *faults) begin(seed uint64) {
 	f.every(p.forget, f.forget)
 	f.every(p.membership, f.s.changeMembers)
 	f.every(p.burst, f.burst)
+	f.every(p.hungDsk, f.hangDisk)
+	f.every(p.slowMach, f.slowMachine)
+	f.every(p.slowLink, f.slowLinks)
+	f.every(p.holdLink, f.holdLink)
 	f.beginCoded(seed)
 	f.beginLeased()
 	f.beginJoints()
@@ -115,14 +119,7 @@ func (f *faults) depose(n *node) {
 func (f *faults) partition() {
 	s := f.s
 	side := uint64(1 + s.rng.IntN(1<<maxNodes-2))
-	var mends []func()
-	for a := uint64(1); a <= maxNodes; a++ {
-		for b := uint64(1); b <= maxNodes; b++ {
-			if side>>(a-1)&1 != side>>(b-1)&1 {
-				mends = append(mends, s.net.cut(a, b))
-			}
-		}
-	}
+	mends := s.net.Split(side)
 	s.reach.Partitions++
 	s.tell(0, "partition %07b", side)
 	f.mendLater("partition", mends)
@@ -137,7 +134,7 @@ func (f *faults) oneWay() {
 	}
 	s.reach.OneWayPartitions++
 	s.tell(0, "cut %d>%d", from.id, to.id)
-	f.mendLater("one-way cut", []func(){s.net.cut(from.id, to.id)})
+	f.mendLater("one-way cut", []func(){s.net.Cut(from.id, to.id)})
 }
 
 // isolate cuts a node off, in one direction or both.
@@ -153,15 +150,7 @@ func (f *faults) isolate() {
 	case 1:
 		out = false
 	}
-	var mends []func()
-	for id := uint64(1); id <= maxNodes; id++ {
-		if id != n.id && in {
-			mends = append(mends, s.net.cut(id, n.id))
-		}
-		if id != n.id && out {
-			mends = append(mends, s.net.cut(n.id, id))
-		}
-	}
+	mends := s.net.Isolate(n.id, in, out)
 	s.reach.Isolations++
 	s.tell(n.id, "isolated: in %v, out %v", in, out)
 	f.mendLater("isolation", mends)
@@ -208,6 +197,48 @@ func (f *faults) slowDisk() {
 	}
 	n.slowUntil = f.s.Now() + f.lasting()
 	f.s.tell(n.id, "slow disk")
+}
+
+// hangDisk lets a disk end nothing for a time, without an error.
+func (f *faults) hangDisk() {
+	if n := f.anyNode(); n != nil {
+		f.s.reach.HungDisks++
+		f.s.tell(n.id, "disk hangs")
+		n.spindle.Hang(f.lasting())
+	}
+}
+
+// slowMachine makes a node's machine ten times slower for a time.
+func (f *faults) slowMachine() {
+	s, n := f.s, f.anyNode()
+	if n == nil {
+		return
+	}
+	s.reach.SlowMachines++
+	s.tell(n.id, "slow machine")
+	inc := n.incarnation
+	s.Stutter(f.lasting(), func(d time.Duration) {
+		if n.incarnation == inc && !n.paused && !s.calm() {
+			n.stand(d)
+		}
+	})
+}
+
+// slowLinks makes what a node sends slow for a time.
+func (f *faults) slowLinks() {
+	if n := f.anyNode(); n != nil {
+		f.s.tell(n.id, "slow links")
+		f.s.net.Slow(n.id, f.lasting())
+	}
+}
+
+// holdLink lets nothing through between two nodes for a time, in one direction.
+func (f *faults) holdLink() {
+	from, to := f.anyNode(), f.anyNode()
+	if from != nil && from != to {
+		f.s.tell(from.id, "connection to %d is held up", to.id)
+		f.s.net.Link(from.id, to.id).Hold(0, f.lasting())
+	}
 }
 
 // transfer asks some node to hand leadership to another.

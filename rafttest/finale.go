@@ -48,13 +48,14 @@ type probe struct {
 func (f *finale) begin() {
 	s := f.s
 	s.tell(0, "calm")
-	s.net.mendAll()
+	s.net.Calm()
 	s.plan.calm()
 	f.killMany()
 	f.asleep = f.mayStayDown()
 	f.deadline = s.plan.duration + finaleTime + f.tailTime()
 	for _, n := range s.nodes {
 		n.slowUntil = 0
+		n.spindle.Mend()
 		if n.disk == nil || f.asleep[n.id] {
 			continue
 		}
@@ -68,12 +69,12 @@ func (f *finale) begin() {
 // long tail to catch up on, in messages of an entry each, each answer that
 // overtakes another makes a leader send all of it again.
 func (p *plan) calm() {
-	p.delayMax = min(p.delayMax, time.Millisecond)
-	p.delayMin = min(p.delayMin, p.delayMax)
+	p.links.Most = min(p.links.Most, time.Millisecond)
+	p.links.Least = min(p.links.Least, p.links.Most)
 	p.syncMax = min(p.syncMax, time.Millisecond)
 	p.syncMin = min(p.syncMin, p.syncMax)
 	p.applyMax = min(p.applyMax, 100*time.Microsecond)
-	p.bandwidth = 0
+	p.links.Rate = 0
 }
 
 // tailTime is the time to send the longest log twice, to members and then to nodes
@@ -89,7 +90,7 @@ func (f *finale) tailTime() time.Duration {
 	if p.maxSizePerMsg > 1024 {
 		return 0
 	}
-	return 2 * time.Duration(longest/p.maxInflightMsgs) * (2*p.delayMax + p.syncMax)
+	return 2 * time.Duration(longest/p.maxInflightMsgs) * (2*p.links.Most + p.syncMax)
 }
 
 // look sees how far the cluster has come, helps as an operator would, and

@@ -53,7 +53,7 @@ func (f *faults) deafNode() {
 	var mends []func()
 	for _, from := range s.nodes {
 		if from != n {
-			mends = append(mends, s.net.cut(from.id, n.id))
+			mends = append(mends, s.net.Cut(from.id, n.id))
 		}
 	}
 	s.tell(n.id, "is deaf")
@@ -99,12 +99,7 @@ const hedges = 6
 // keepOut has nobody hear a node for longer than a change of the members waits for it.
 func (f *faults) keepOut(id uint64) {
 	s := f.s
-	var mends []func()
-	for _, other := range s.nodes {
-		if other.id != id {
-			mends = append(mends, s.net.cut(id, other.id))
-		}
-	}
+	mends := s.net.Isolate(id, false, true)
 	s.After(s.rng.Within(electionTime, 3*electionTime), func() {
 		for _, mend := range mends {
 			mend()
@@ -203,7 +198,7 @@ func (f *faults) whenMarooned(n *node, e entryName, until time.Duration) {
 	}
 	for _, other := range s.nodes {
 		if other != n {
-			s.net.cut(lead.id, other.id)
+			s.net.Cut(lead.id, other.id)
 		}
 	}
 	f.burstOf(1, lead)
@@ -211,7 +206,7 @@ func (f *faults) whenMarooned(n *node, e entryName, until time.Duration) {
 		if lead != n && lead.up() {
 			lead.crash(false)
 		}
-		s.net.mendLinks()
+		s.net.Mend()
 		if n.up() && !n.paused {
 			n.proc.campaign()
 		}
@@ -231,14 +226,7 @@ func (f *faults) split() {
 	}
 	sets := s.countingSets(n, n.proc.state().conf)
 	side := f.sideOf(n, sets[0], sets[len(sets)-1])
-	var mends []func()
-	for a := uint64(1); a <= maxNodes; a++ {
-		for b := uint64(1); b <= maxNodes; b++ {
-			if side>>a&1 != side>>b&1 {
-				mends = append(mends, s.net.cut(a, b))
-			}
-		}
-	}
+	mends := s.net.Split(uint64(side >> 1))
 	s.tell(n.id, "split off with %07b", side>>1)
 	f.mendLater("split", mends)
 	for range s.rng.Between(1, 6) {

@@ -93,7 +93,7 @@ func (f *faults) torn(n *node) {
 		return
 	}
 	n.lateUntil = s.Now() + s.rng.Span(electionTime, mostLag)
-	s.After(s.rng.Within(0, s.plan.delayMax), func() {
+	s.After(s.rng.Within(0, s.plan.links.Most), func() {
 		if lead := s.leading(); !s.calm() && lead != n {
 			f.crash(lead)
 		}

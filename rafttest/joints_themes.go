@@ -85,9 +85,9 @@ func (p *plan) drawCarrier(d world.Draws) {
 		return
 	}
 	p.voters, p.spares, c.level = 3, 4, 2
-	p.delayMin, p.syncMin = d.Span(500*time.Microsecond, 4*time.Millisecond), d.Span(20*time.Microsecond, time.Millisecond)
-	p.delayMax, p.syncMax = p.delayMin+p.delayMin/4, p.syncMin+p.syncMin/4
-	round := float64(2*p.delayMax + 2*p.syncMax)
+	p.links.Least, p.syncMin = d.Span(500*time.Microsecond, 4*time.Millisecond), d.Span(20*time.Microsecond, time.Millisecond)
+	p.links.Most, p.syncMax = p.links.Least+p.links.Least/4, p.syncMin+p.syncMin/4
+	round := float64(2*p.links.Most + 2*p.syncMax)
 	c.policy, j.predicted, c.clock, c.poll = policyTimed, timeOf(round*d.Scale(1.1, 3)/hedges), true, false
 	p.actsOf(d, 200*time.Millisecond, actLate, actMend, actLate, actMend, actLate)
 }

@@ -36,8 +36,8 @@ func (p *plan) drawLeased(d world.Draws, beyond float64) {
 	}
 	p.spares = min(d.IntN(4), maxNodes-p.voters)
 	p.duration = d.Span(time.Second, 3*time.Second)
-	p.delayMax = min(p.delayMax, 8*time.Millisecond)
-	p.delayMin = min(p.delayMin, p.delayMax/2)
+	p.links.Most = min(p.links.Most, 8*time.Millisecond)
+	p.links.Least = min(p.links.Least, p.links.Most/2)
 	p.syncMax, p.syncMin = min(p.syncMax, 4*time.Millisecond), min(p.syncMin, time.Millisecond)
 	p.drift = min(p.drift, 0.2)
 	p.outage = d.Span(100*time.Millisecond, time.Second)

@@ -142,7 +142,7 @@ func (f *faults) leaseSent(n *node, m *pb.Message) {
 	if to := m.GetTo(); s.rng.Chance(0.5) && to <= maxNodes {
 		victim = s.node(to)
 	}
-	s.After(s.rng.Within(0, 4*s.plan.delayMax), func() {
+	s.After(s.rng.Within(0, 4*s.plan.links.Most), func() {
 		if s.calm() {
 			return
 		}

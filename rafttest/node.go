@@ -76,6 +76,7 @@ type node struct {
 
 	tickEvery time.Duration // of this node's clock
 	slowUntil time.Duration // the disk is slow until then
+	spindle   world.Spindle
 	// startedAt is when the process began, lateUntil until when it applies nothing.
 	startedAt, lateUntil time.Duration
 	// starvedUntil is when units sent to the node cease to get lost.
@@ -212,7 +213,7 @@ func (n *node) receive(p packet) {
 		s.net.drop(p)
 		return
 	case n.paused && n.waiting >= backlog:
-		s.reach.Lost++
+		s.net.Lost++
 		s.net.drop(p)
 		return
 	case n.paused:
@@ -221,8 +222,19 @@ func (n *node) receive(p packet) {
 	s.reach.Delivered++
 	n.whenAwake(func() { n.proc.receive(p.from, p.data) })
 	if p.arrived != nil {
-		s.After(s.net2.Within(s.plan.delayMin, s.plan.delayMax), p.arrived)
+		s.After(s.net2.Within(s.plan.links.Least, s.plan.links.Most), p.arrived)
 	}
+}
+
+// stand stops the process for a time.
+func (n *node) stand(d time.Duration) {
+	n.pause()
+	inc := n.incarnation
+	n.s.After(d, func() {
+		if n.incarnation == inc {
+			n.resume()
+		}
+	})
 }
 
 // pause stops the process for a time: its clock, its work and its reading of
@@ -267,7 +279,7 @@ func (n *node) syncTime() time.Duration {
 func (n *node) sync(done func()) {
 	s, written, inc := n.s, n.disk.synced+len(n.disk.pending), n.incarnation
 	hit := !s.calm() && (n.doomed || s.rng.Chance(s.plan.crashWrite))
-	s.After(n.syncTime(), func() {
+	n.spindle.Beside(n.syncTime(), func() {
 		switch {
 		case n.incarnation != inc:
 			return
@@ -287,7 +299,7 @@ func (n *node) sync(done func()) {
 // vote.
 func (n *node) retire() {
 	n.later(n.s.rng.Span(10*time.Millisecond, 2*time.Second), func() {
-		if n.s.net.calm || n.proc.state().member(n.id) {
+		if n.s.net.IsCalm() || n.proc.state().member(n.id) {
 			return // added again, or the end is near: see finale
 		}
 		if !n.s.allApplied() {

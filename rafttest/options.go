@@ -48,6 +48,9 @@ type Options struct {
 	Quick bool
 	// Beyond is by how many times the bound clocks may drift; 0 means 1.
 	Beyond float64
+	// Bare leaves out the faults of links, disks and machines that report no error:
+	// old seeds were named before there were any.
+	Bare bool
 	// Skip leaves acts of a brief run out, by bit.
 	Skip uint64
 }

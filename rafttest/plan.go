@@ -51,9 +51,7 @@ type plan struct {
 	syncMin    time.Duration
 	syncMax    time.Duration
 	applyMax   time.Duration
-	delayMin   time.Duration
-	delayMax   time.Duration
-	bandwidth  float64 // bytes a second on a link; 0 is no bound
+	links      world.Traits
 	thinkTime  time.Duration
 	clients    int
 	keys       int
@@ -63,10 +61,10 @@ type plan struct {
 	busySnap   float64 // chance that a snapshot must be made first
 	crashWrite float64 // chance that a write is hit by a crash
 
-	// Faults: chances of a message, and mean times between.
-	loss, duplicate, reorder                          float64
+	// Faults: mean times between.
 	crash, partition, oneWay, isolate, pause, slowDsk time.Duration
 	membership, transfer, campaign, forget, burst     time.Duration
+	hungDsk, slowMach, slowLink, holdLink             time.Duration
 	outage                                            time.Duration // most a fault lasts
 
 	// coded is the draws about coding; nil: coding is off.
@@ -152,10 +150,10 @@ func (p *plan) drawTimes(d world.Draws) {
 	p.syncMin = d.Span(10*time.Microsecond, 2*time.Millisecond)
 	p.syncMax = p.syncMin + d.Span(100*time.Microsecond, 20*time.Millisecond)
 	p.applyMax = d.Span(10*time.Microsecond, 10*time.Millisecond)
-	p.delayMin = d.Span(50*time.Microsecond, 10*time.Millisecond)
-	p.delayMax = p.delayMin + d.Span(50*time.Microsecond, 20*time.Millisecond)
+	p.links.Least = d.Span(50*time.Microsecond, 10*time.Millisecond)
+	p.links.Most = p.links.Least + d.Span(50*time.Microsecond, 20*time.Millisecond)
 	if d.Chance(0.3) {
-		p.bandwidth = d.Scale(50e3, 10e6)
+		p.links.Rate = d.Scale(50e3, 10e6)
 	}
 }
 
@@ -163,9 +161,9 @@ func (p *plan) drawTimes(d world.Draws) {
 // the runs, and where it is, anything between rare and relentless.
 func (p *plan) drawFaults(d world.Draws) {
 	rate, every := d.Rate, d.Every
-	p.loss = rate(0.5, 0.001, 0.2)
-	p.duplicate = rate(0.4, 0.001, 0.2)
-	p.reorder = rate(0.4, 0.001, 0.3)
+	p.links.Loss = rate(0.5, 0.001, 0.2)
+	p.links.Duplicate = rate(0.4, 0.001, 0.2)
+	p.links.Reorder = rate(0.4, 0.001, 0.3)
 	p.crash = every(0.6, 300*time.Millisecond, 5*time.Second)
 	p.crashWrite = rate(0.35, 0.002, 0.05)
 	p.partition = every(0.4, 300*time.Millisecond, 4*time.Second)
@@ -205,6 +203,22 @@ func (p *plan) drawProcess(d world.Draws, opts Options) {
 	}
 }
 
+// drawMachines draws the faults that report no error, for a quarter of the runs: the
+// others make way for more. Brief runs have few faults, of their own, and lease-based
+// reads stand none of these.
+func (p *plan) drawMachines(d world.Draws, opts Options) {
+	p.links.Slower, p.links.SlowRate = 10, 100e3
+	if p.lease || opts.Brief || opts.Bare || !d.Chance(0.25) {
+		return
+	}
+	every := func() time.Duration { return d.Every(0.5, 200*time.Millisecond, 4*time.Second) }
+	p.hungDsk, p.slowMach, p.slowLink, p.holdLink = every(), every(), every(), every()
+	p.links.Late, p.links.Echo = d.Rate(0.3, 0.001, 0.02), d.Rate(0.3, 0.01, 0.3)
+	if d.Chance(0.3) {
+		p.links.Frames = d.Between(4, 64)
+	}
+}
+
 // soften leaves a plan with faults under which lease-based reads are
 // linearizable. A lease of this kind ends when the leader checks for messages
 // of a quorum, once in an election timeout, and a follower after a restart, or
@@ -212,13 +226,13 @@ func (p *plan) drawProcess(d world.Draws, opts Options) {
 // of bounds. See raft.ReadOnlyLeaseBased.
 func (p *plan) soften() {
 	p.drift = min(p.drift, 0.02)
-	p.loss = min(p.loss, 0.01)
+	p.links.Loss = min(p.links.Loss, 0.01)
 	p.crash, p.crashWrite = 0, 0
 	p.partition, p.oneWay, p.isolate, p.pause, p.slowDsk = 0, 0, 0, 0, 0
 	p.membership, p.transfer, p.campaign, p.forget = 0, 0, 0, 0
-	p.delayMax = min(p.delayMax, 10*time.Millisecond)
-	p.delayMin = min(p.delayMin, p.delayMax)
-	p.bandwidth = 0
+	p.links.Most = min(p.links.Most, 10*time.Millisecond)
+	p.links.Least = min(p.links.Least, p.links.Most)
+	p.links.Rate = 0
 }
 
 func (p *plan) String() string {

@@ -8,10 +8,11 @@ import "github.com/weftraft/weft/internal/world"
 // Reach counts the events of runs. A harness that reaches nothing finds
 // nothing: tests fail if a count stays at zero over many seeds.
 type Reach struct {
-	Elections, LeaderChanges                          uint64
-	Commits, Applied                                  uint64
-	Puts, Swaps, Reads, Retries, Indeterminate        uint64
-	Delivered, Lost, Duplicated, Reordered, Blocked   uint64
+	Elections, LeaderChanges                   uint64
+	Commits, Applied                           uint64
+	Puts, Swaps, Reads, Retries, Indeterminate uint64
+	world.NetworkCounts
+	Delivered, HungDisks, SlowMachines                uint64
 	Partitions, OneWayPartitions, Isolations          uint64
 	Crashes, ProcessKills, CrashesInWrite, TornWrites uint64
 	LostRecords, Restarts                             uint64

@@ -74,6 +74,7 @@ func Run(seed uint64, opts Options) Result {
 	s.story = story{hash: fnvOffset, out: opts.Trace}
 	s.plan = drawPlan(world.NewDraws(seed, 0), opts)
 	s.plan.drawProcess(world.NewDraws(seed, 3), opts)
+	s.plan.drawMachines(world.NewDraws(seed, 40), opts)
 	if opts.Coded {
 		s.plan.drawCoded(world.NewDraws(seed, 4))
 		s.reports = world.NewDraws(seed, 5)
@@ -100,6 +101,8 @@ func Run(seed uint64, opts Options) Result {
 		s.plan.drawJoints(seed, opts)
 	}
 	s.live(seed)
+	s.reach.NetworkCounts = s.net.NetworkCounts
+	s.coded.Echoes = s.net.Echoed
 	for _, n := range s.nodes {
 		s.countLeases(n)
 	}
@@ -154,7 +157,11 @@ func (s *sim) begin() {
 
 // found makes the cluster and starts its founding members.
 func (s *sim) found(seed uint64) {
-	s.net = &network{s: s}
+	s.net = &network{s: s, Network: world.NewNetwork(&s.Agenda, s.net2, maxNodes, &s.plan.links)}
+	s.net.Held, s.net.Echoes, s.plan.links.Queue = s.heldFrame, s.falls, queueTime
+	if s.net.Echoes.Rand == nil {
+		s.net.Echoes = world.NewDraws(seed, 41)
+	}
 	s.check = newChecker(s)
 	s.faults = &faults{s: s}
 	s.countPlan()
@@ -173,7 +180,7 @@ func (s *sim) found(seed uint64) {
 	}
 	for id := uint64(1); id <= maxNodes; id++ {
 		drift := s.plan.drift * (2*s.rng.Float64() - 1)
-		n := &node{s: s, id: id, rand: world.NewDraws(seed, 100+id)}
+		n := &node{s: s, id: id, spindle: world.NewSpindle(&s.Agenda), rand: world.NewDraws(seed, 100+id)}
 		n.tickEvery = tickTime + timeOf(drift*float64(tickTime))
 		n.uncoded = s.plan.coded != nil && s.plan.coded.late>>id&1 == 1
 		s.nodes = append(s.nodes, n)
@@ -215,7 +222,7 @@ func (s *sim) snapshotBusy() bool {
 }
 
 // calm reports whether the faults are over.
-func (s *sim) calm() bool { return s.net.calm }
+func (s *sim) calm() bool { return s.net.IsCalm() }
 
 // join makes a node for a possible member, if the node does not exist, and
 // starts the node if its host had shut it down.

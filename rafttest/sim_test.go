@@ -23,6 +23,7 @@ var (
 	seedCount = flag.Uint64("seeds", 2000, "how many seeds TestSim runs")
 	firstSeed = flag.Uint64("first", 1, "the first of the seeds that TestSim runs")
 	onlyOn    = flag.String("process", "", "run only this kind of process: core or host; if empty, drawn by each seed")
+	bare      = flag.Bool("bare", false, "without the faults that report no error, as old seeds were named")
 	oneSeed   = flag.Uint64("seed", 0, "run this seed only; with -v its whole story is printed")
 )
 
@@ -50,6 +51,7 @@ type suite struct {
 // run runs the seeds, or tells the story of the one. It returns what they
 // reached, and whether there were enough of them to reach all.
 func (u suite) run(t *testing.T) (reached Reach, coded CodedReach, enough bool) {
+	u.opts.Bare = u.opts.Bare || *bare
 	if u.one != 0 {
 		if testing.Verbose() {
 			w := bufio.NewWriter(os.Stdout)
@@ -117,12 +119,13 @@ func TestSeedsOfOld(t *testing.T) {
 		seed, err := strconv.ParseUint(fields[0], 10, 64)
 		require.NoError(t, err)
 		if u, ok := codedKinds[fields[1]]; ok {
+			u.opts.Bare = true
 			u.runOne(t, seed)
 			continue
 		}
 		process, ok := processes[fields[1]]
 		require.True(t, ok, "no process %q", fields[1])
-		if r := Run(seed, Options{Process: process}); r.Err != nil {
+		if r := Run(seed, Options{Process: process, Bare: true}); r.Err != nil {
 			t.Error(report(r))
 		}
 	}

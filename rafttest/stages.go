@@ -153,7 +153,7 @@ func (p *hostProcess) startSteps() {
 	}
 	// The state machine makes a restored state durable before it says so.
 	inc := p.n.incarnation
-	p.s.After(p.n.syncTime(), func() {
+	p.n.spindle.Beside(p.n.syncTime(), func() {
 		if p.n.incarnation == inc {
 			snap := w.restore.header.GetSnapshot()
 			p.n.kept = keptState{index: snap.GetMetadata().GetIndex(), host: snap.GetData(), store: w.restore.body}
@@ -197,7 +197,7 @@ func (p *hostProcess) keepState() {
 	p.flushing = true
 	state := keptState{index: p.applied, host: p.hostBytes, store: p.store.encode()}
 	inc := p.n.incarnation
-	p.s.After(p.n.syncTime(), func() {
+	p.n.spindle.Beside(p.n.syncTime(), func() {
 		if p.n.incarnation != inc {
 			return
 		}

@@ -9,37 +9,52 @@ import (
 	"strings"
 )
 
-// The functions below are for structs all of whose fields are exported and of
-// type uint64: one counter each.
+// The functions below are for structs all of whose fields are exported, and of
+// type uint64, one counter each, or embedded structs of this kind.
+
+// counters visits the counters of a struct.
+func counters(v reflect.Value, each func(name string, c reflect.Value)) {
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.Struct {
+			counters(f, each)
+		} else {
+			each(v.Type().Field(i).Name, f)
+		}
+	}
+}
 
 // AddCounts adds the counts of another run.
 func AddCounts[T any](to *T, from T) {
-	sum, v := reflect.ValueOf(to).Elem(), reflect.ValueOf(from)
-	for i := range sum.NumField() {
-		sum.Field(i).SetUint(sum.Field(i).Uint() + v.Field(i).Uint())
-	}
+	var more []uint64
+	counters(reflect.ValueOf(from), func(_ string, c reflect.Value) { more = append(more, c.Uint()) })
+	counters(reflect.ValueOf(to).Elem(), func(_ string, c reflect.Value) {
+		c.SetUint(c.Uint() + more[0])
+		more = more[1:]
+	})
 }
 
 // Zeros returns the names of the counters that stand at zero.
 func Zeros[T any](counts T) (names []string) {
-	v := reflect.ValueOf(counts)
-	for i := range v.NumField() {
-		if v.Field(i).Uint() == 0 {
-			names = append(names, v.Type().Field(i).Name)
+	counters(reflect.ValueOf(counts), func(name string, c reflect.Value) {
+		if c.Uint() == 0 {
+			names = append(names, name)
 		}
-	}
+	})
 	return names
 }
 
 // Table lists the counters, four to a line.
 func Table[T any](counts T) string {
 	var b strings.Builder
-	v := reflect.ValueOf(counts)
-	for i := range v.NumField() {
-		fmt.Fprintf(&b, "%20s %-10d", v.Type().Field(i).Name, v.Field(i).Uint())
-		if i%4 == 3 || i == v.NumField()-1 {
+	n := 0
+	counters(reflect.ValueOf(counts), func(name string, c reflect.Value) {
+		fmt.Fprintf(&b, "%20s %-10d", name, c.Uint())
+		if n++; n%4 == 0 {
 			b.WriteByte('\n')
 		}
+	})
+	if n%4 != 0 {
+		b.WriteByte('\n')
 	}
 	return b.String()
 }

@@ -48,3 +48,18 @@ func (c *CPU) next() {
 		c.next()
 	})
 }
+
+// Stutter has a machine be ten times slower for a time, where work takes no time of a
+// processor: the machine stands still nine tenths of the time.
+func (a *Agenda) Stutter(lasting time.Duration, still func(d time.Duration)) {
+	const slice = time.Millisecond
+	end := a.now + lasting
+	var again func()
+	again = func() {
+		if a.now < end {
+			still(9 * slice)
+			a.After(10*slice, again)
+		}
+	}
+	again()
+}

@@ -7,8 +7,10 @@
 //
 //   - [Agenda]: virtual time, and what is to happen;
 //   - [Draws]: randomness from a seed, in streams that do not disturb each other;
+//   - [Network] and [Link]: delays, rates, losses, order, copies, cuts, and links that are
+//     slow or held up;
 //   - [Disk]: files that survive a crash in part, room that runs out, bytes that are
-//     damaged; and a disk that is slow, or hangs;
+//     damaged. Its [Spindle] may be slow, or hang;
 //   - [CPU]: a processor with costs, which may be slow;
 //   - [Drive]: a replica.Replica, as a rawnode.Host runs it with goroutines: turns,
 //     steps of the state machine, and snapshots in chunks. What else a host has is

@@ -29,8 +29,7 @@ func calmSim(t *testing.T, seed uint64, opts Options, changes ...func(*plan)) (w
 
 func calmPlan() plan {
 	return plan{
-		founders: 3, delayMin: time.Millisecond, delayMax: 2 * time.Millisecond,
-		linkQueue: 1 << 20, syncMin: 100 * time.Microsecond, syncMax: 200 * time.Microsecond,
+		founders: 3, links: world.Traits{Least: time.Millisecond, Most: 2 * time.Millisecond}, syncMin: 100 * time.Microsecond, syncMax: 200 * time.Microsecond,
 		passMax: 100 * time.Microsecond, snapshotEvery: 1000, keep: 100, quota: 1 << 30,
 		maxSizePerMsg: 1 << 20, maxApplying: 1 << 20, maxInflightMsgs: 256, think: time.Millisecond,
 	}
@@ -43,7 +42,7 @@ func TestAnswerToAnEarlierProcess(t *testing.T) {
 	stale := func(seed uint64, lib Library, bug Bug) error {
 		w, lead := calmSim(t, seed, Options{Kind: EtcdLike, Library: lib, Bug: bug})
 		reader := w.machines[lead.m.id%3]
-		slow := &w.links[lead.m.id][reader.id]
+		slow := w.links.Link(lead.m.id, reader.id)
 		call := func(m *machine, kind register.Kind) (answered *bool) {
 			answered = new(bool)
 			for range keys { // of keys that are drawn
@@ -53,7 +52,7 @@ func TestAnswerToAnEarlierProcess(t *testing.T) {
 		}
 		pass := func(d time.Duration) { w.runUntil(w.Now()+d, nil) }
 
-		slow.delay = 150 * time.Millisecond
+		slow.Shape(world.Traits{Least: 151 * time.Millisecond, Most: 152 * time.Millisecond}, w.net)
 		pass(300 * time.Millisecond)
 		call(reader, register.Read)
 		pass(20 * time.Millisecond)
@@ -65,7 +64,7 @@ func TestAnswerToAnEarlierProcess(t *testing.T) {
 		pass(50 * time.Millisecond)
 		read := call(reader, register.Read)
 		pass(time.Second)
-		slow.delay = 0
+		slow.Shape(w.plan.links, w.net)
 		require.True(t, w.runUntil(w.Now()+calmTime, func() bool { return *read }), "no answer to the second read")
 		w.checkHistory()
 		return w.err

@@ -227,7 +227,7 @@ func (h *cockroach) sendSnapshot(to uint64) {
 	report := func(ok bool) func() {
 		return func() { h.core.ReportSnapshot(to, ok); h.work() }
 	}
-	h.m.later(2*h.w.plan.delayMax, func() {
+	h.m.later(2*h.w.plan.links.Most, func() {
 		if m := h.snapshotFor(to); m != nil {
 			h.w.send(h.m.id, to, frame{laneSnapshot, marshal(m)}, report(false), report(true))
 		}

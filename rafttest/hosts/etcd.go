@@ -204,7 +204,7 @@ func (h *etcd) sendOne(m *pb.Message) {
 	f := frame{lane: laneMessage}
 	switch m.GetType() {
 	case pb.MsgApp:
-		f = frame{laneAppend, h.w.links[h.m.id][to].stream.out.encode(m, &h.w.reach)}
+		f = frame{laneAppend, h.w.streams[h.m.id][to].out.encode(m, &h.w.reach)}
 	case pb.MsgSnap:
 		h.sendSnapshot(to)
 		return
@@ -226,7 +226,7 @@ func (h *etcd) sendSnapshot(to uint64) {
 			h.work()
 		}
 	}
-	h.m.later(h.w.plan.delayMax, func() {
+	h.m.later(h.w.plan.links.Most, func() {
 		m := h.snapshotFor(to)
 		if m == nil {
 			return
@@ -238,7 +238,7 @@ func (h *etcd) sendSnapshot(to uint64) {
 func (h *etcd) receive(from uint64, f frame) {
 	switch f.lane {
 	case laneAppend:
-		h.step(h.w.links[from][h.m.id].stream.in.decode(f.data, from, h.m.id))
+		h.step(h.w.streams[from][h.m.id].in.decode(f.data, from, h.m.id))
 	default:
 		h.step(unmarshal(f.data))
 	}

@@ -96,8 +96,8 @@ func TestShownMatchCountsWholeEntriesOnly(t *testing.T) {
 			}
 		}
 		// Followers do not reach each other, and ask the leader in the end.
-		w.links[others[0].id][others[1].id].cuts++
-		w.links[others[1].id][others[0].id].cuts++
+		w.links.Cut(others[0].id, others[1].id)
+		w.links.Cut(others[1].id, others[0].id)
 		c := command{head: head{encoding: admitted, id: newCommandID(0, 2000), priority: 1}, value: 1, size: 8 << 10}
 		lead.m.run(func() { lead.m.proc.put(c, func() {}); lead.m.proc.work() })
 		index := lead.core.State().Commit + 1
@@ -150,7 +150,7 @@ func TestPayloadsComeInTime(t *testing.T) {
 				for _, from := range w.machines {
 					for _, to := range w.machines {
 						if from != lead.m && to != lead.m {
-							w.links[from.id][to.id].cuts++
+							w.links.Cut(from.id, to.id)
 						}
 					}
 				}
@@ -197,7 +197,7 @@ func TestQueuesAreBounded(t *testing.T) {
 		for _, m := range w.machines {
 			if m != lead.m {
 				m.pause(time.Hour)
-				w.links[lead.m.id][m.id].bytes = 0
+				w.links.Link(lead.m.id, m.id).Sent = 0
 			}
 		}
 		for i := range puts {
@@ -211,8 +211,8 @@ func TestQueuesAreBounded(t *testing.T) {
 				kept += len(e.GetData())
 			}
 		}
-		for _, l := range w.links[lead.m.id] {
-			sent = max(sent, l.bytes)
+		for _, m := range w.machines {
+			sent = max(sent, w.links.Link(lead.m.id, m.id).Sent)
 		}
 		return kept, sent
 	}

@@ -59,6 +59,40 @@ func (w *sim) beginFaults() {
 		w.breakStream(from, to)
 	})
 	w.repeat(p.transferEvery, w.transfer)
+	w.beginSlowFaults()
+}
+
+// beginSlowFaults plans the faults that report no error.
+func (w *sim) beginSlowFaults() {
+	p := &w.plan
+	for _, f := range []struct {
+		mean   time.Duration
+		what   string
+		happen func(m *machine, lasting time.Duration)
+	}{
+		{p.hangEvery, "has a disk that hangs", func(m *machine, d time.Duration) { w.reach.HungDisks++; m.spindle.Hang(d) }},
+		{p.slowDiskEvery, "has a slow disk", func(m *machine, d time.Duration) { w.reach.SlowDisks++; m.spindle.Slow(10, d) }},
+		{p.slowMachineEvery, "is slow", func(m *machine, d time.Duration) {
+			w.reach.SlowMachines++
+			w.Stutter(d, func(still time.Duration) {
+				if m.proc != nil && !m.paused && !w.calm {
+					m.pause(still)
+				}
+			})
+		}},
+		{p.slowLinkEvery, "has slow links", func(m *machine, d time.Duration) { w.links.Slow(m.id, d) }},
+		{p.holdEvery, "has held connections", func(m *machine, d time.Duration) {
+			w.links.Link(m.id, uint64(w.faults.Between(1, len(w.machines)))).Hold(w.faults.IntN(streamLane+1), d)
+		}},
+	} {
+		w.repeat(f.mean, func() {
+			if m := w.someone(); m != nil {
+				d := w.faults.Span(20*time.Millisecond, 1500*time.Millisecond)
+				w.say(m.id, "%s for %v", f.what, d)
+				f.happen(m, d)
+			}
+		})
+	}
 }
 
 // down takes a process down for a while.
@@ -89,21 +123,11 @@ func (w *sim) cut() {
 	case 1:
 		out = false
 	}
-	change := func(by int) {
-		for other := range uint64(maxMachines + 1) {
-			if out {
-				w.links[m.id][other].cuts += by
-			}
-			if in {
-				w.links[other][m.id].cuts += by
-			}
-		}
-	}
 	w.say(m.id, "is cut off, out %v in %v", out, in)
-	change(1)
+	mends := w.links.Isolate(m.id, in, out)
 	w.After(w.faults.Span(50*time.Millisecond, 1500*time.Millisecond), func() {
-		if !w.calm {
-			change(-1)
+		for _, mend := range mends {
+			mend()
 		}
 	})
 }

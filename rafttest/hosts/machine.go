@@ -5,6 +5,8 @@ package hosts
 
 import (
 	"time"
+
+	"github.com/weftraft/weft/internal/world"
 )
 
 // machine is a member's computer.
@@ -34,6 +36,7 @@ type machine struct {
 	// wanted are callers that wait for a sync which has not begun.
 	wanted  []func()
 	syncing bool
+	spindle world.Spindle
 }
 
 // process is a host's program.
@@ -120,7 +123,7 @@ func (m *machine) sync(f func()) {
 func (m *machine) beginSync() {
 	n, done, life := len(m.disk.pending), m.wanted, m.life
 	m.wanted, m.syncing = nil, true
-	m.w.After(m.w.faults.Within(m.w.plan.syncMin, m.w.plan.syncMax), func() {
+	m.spindle.Beside(m.w.faults.Within(m.w.plan.syncMin, m.w.plan.syncMax), func() {
 		if m.life != life {
 			return
 		}

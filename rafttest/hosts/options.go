@@ -55,8 +55,9 @@ type Result struct {
 
 // Reach counts the events of runs: an event with count zero was not tested.
 type Reach struct {
-	Commands, Reads, Duplicates, Histories                             uint64
-	Lost, Doubled, Reordered, Late, Blocked, QueuesFull                uint64
+	Commands, Reads, Duplicates, Histories uint64
+	world.NetworkCounts
+	HungDisks, SlowDisks, SlowMachines                                 uint64
 	Crashes, TornAppends, Kills, Restarts                              uint64
 	Pauses, Cuts, StreamBreaks, Leaders                                uint64
 	WholeAppends, ShortAppends, AnswersDropped                         uint64

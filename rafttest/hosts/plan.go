@@ -23,19 +23,17 @@ const (
 type plan struct {
 	founders int
 
-	delayMin, delayMax time.Duration
-	// late is how often a message comes much later.
-	loss, dup, reorder, late float64
-	// linkQueue bounds the messages on their way over a link.
-	linkQueue int
-	syncMin   time.Duration
-	syncMax   time.Duration
+	links   world.Traits
+	syncMin time.Duration
+	syncMax time.Duration
 	// passMax is how long messages wait for each other.
 	passMax time.Duration
 
 	// The mean times between two faults of a kind; 0: none.
 	crashEvery, killEvery, pauseEvery, cutEvery time.Duration
 	breakEvery, transferEvery, churnEvery       time.Duration
+	// The same for faults that report no error.
+	hangEvery, slowDiskEvery, slowMachineEvery, slowLinkEvery, holdEvery time.Duration
 	// rosterEvery is the same for wishes of other responders, where there are leases.
 	rosterEvery time.Duration
 	// tear is how often the power fails while several entries are written.
@@ -61,14 +59,16 @@ type plan struct {
 
 func drawPlan(d world.Draws) plan {
 	p := plan{
-		founders:      world.Pick(d, 3, 3, 3, 4, 5, 5, 6, 7),
-		delayMin:      100 * time.Microsecond,
-		delayMax:      d.Span(200*time.Microsecond, 8*time.Millisecond),
-		loss:          d.Rate(0.5, 0.001, 0.1),
-		dup:           d.Rate(0.5, 0.01, 0.2),
-		reorder:       d.Rate(0.5, 0.01, 0.2),
-		late:          d.Rate(0.5, 0.001, 0.02),
-		linkQueue:     d.Between(16, 128),
+		founders: world.Pick(d, 3, 3, 3, 4, 5, 5, 6, 7),
+		links: world.Traits{
+			Least:     100 * time.Microsecond,
+			Most:      d.Span(200*time.Microsecond, 8*time.Millisecond),
+			Loss:      d.Rate(0.5, 0.001, 0.1),
+			Duplicate: d.Rate(0.5, 0.01, 0.2),
+			Reorder:   d.Rate(0.5, 0.01, 0.2),
+			Late:      d.Rate(0.5, 0.001, 0.02),
+			Frames:    d.Between(16, 128),
+		},
 		syncMin:       50 * time.Microsecond,
 		syncMax:       d.Span(100*time.Microsecond, 20*time.Millisecond),
 		passMax:       d.Span(10*time.Microsecond, 4*time.Millisecond),
@@ -100,4 +100,16 @@ func drawPlan(d world.Draws) plan {
 		p.maxInflightBytes = p.maxSizePerMsg + 256<<10
 	}
 	return p
+}
+
+// drawMachines draws the faults that report no error, for a quarter of the runs: the
+// others make way for more.
+func (p *plan) drawMachines(d world.Draws) {
+	p.links.Slower, p.links.SlowRate = 10, 1e6
+	if !d.Chance(0.25) {
+		return
+	}
+	p.links.Echo = d.Rate(0.5, 0.01, 0.3)
+	every := func() time.Duration { return d.Every(0.5, 300*time.Millisecond, 3*time.Second) }
+	p.hangEvery, p.slowDiskEvery, p.slowMachineEvery, p.slowLinkEvery, p.holdEvery = every(), every(), every(), every(), every()
 }

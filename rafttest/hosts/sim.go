@@ -29,7 +29,8 @@ type sim struct {
 	faults, net, clients world.Draws
 
 	machines []*machine // by id, from 1
-	links    [maxMachines + 1][maxMachines + 1]link
+	links    *world.Network
+	streams  [maxMachines + 1][maxMachines + 1]stream
 	sent     int // frames, of cores
 	// confAt is the index of the newest configuration by which who left was shut down.
 	confAt uint64
@@ -49,6 +50,9 @@ func newSim(seed uint64, opts Options) *sim {
 	draw := func(stream uint64) world.Draws { return world.NewDraws(seed, stream) }
 	w := &sim{opts: opts, plan: drawPlan(draw(1)), faults: draw(2), net: draw(3), clients: draw(4)}
 	w.check.w = w
+	w.links = world.NewNetwork(&w.Agenda, w.net, maxMachines, &w.plan.links)
+	w.plan.drawMachines(draw(40))
+	w.links.Echoes = draw(41)
 	if w.rush = drawRush(draw(6), opts); opts.Rush {
 		w.plan.churnEvery = 0
 	}
@@ -87,6 +91,7 @@ func Run(seed uint64, opts Options) Result {
 	for _, m := range w.machines {
 		m.countLeases()
 	}
+	w.reach.NetworkCounts = w.links.NetworkCounts
 	r := Result{Seed: seed, Err: w.err, Reached: w.reach, Leases: w.leases}
 	if r.Err != nil {
 		r.Err = fmt.Errorf("seed %d, %v on %s: %w", seed, opts.Kind, opts.Library.Name, r.Err)
@@ -106,7 +111,7 @@ func (w *sim) found() {
 }
 
 func (w *sim) addMachine(d *disk) *machine {
-	m := &machine{w: w, id: uint64(len(w.machines) + 1), disk: d, lib: w.opts.Library}
+	m := &machine{w: w, id: uint64(len(w.machines) + 1), disk: d, spindle: world.NewSpindle(&w.Agenda), lib: w.opts.Library}
 	if w.roll.w != nil {
 		m.lib = w.target()
 	}
@@ -307,12 +312,9 @@ func (w *sim) checkHistory() {
 func (w *sim) finale() {
 	w.say(0, "calm")
 	w.calm = true
-	for i := range w.links {
-		for j := range w.links[i] {
-			w.links[i][j].cuts = 0
-		}
-	}
+	w.links.Calm()
 	for _, m := range w.live() {
+		m.spindle.Mend()
 		switch {
 		case m.proc == nil && !m.lazy:
 			m.start()

@@ -87,14 +87,7 @@ func (w *sim) tearWrite() {
 
 func (w *sim) partition() {
 	side := 1 + w.rng.IntN(1<<maxNodes-2)
-	var mends []func()
-	for a := range maxNodes {
-		for b := range maxNodes {
-			if side>>a&1 != side>>b&1 {
-				mends = append(mends, w.net.cut(uint64(a+1), uint64(b+1)))
-			}
-		}
-	}
+	mends := w.net.Split(uint64(side))
 	w.reach.Partitions++
 	w.tell(0, "partition %09b", side)
 	w.mendLater("partition", w.outage(), mends)
@@ -105,15 +98,9 @@ func (w *sim) isolate(n *node, d time.Duration) {
 	if n == nil {
 		return
 	}
-	var mends []func()
-	for id := uint64(1); id <= maxNodes; id++ {
-		if id != n.id {
-			mends = append(mends, w.net.cut(id, n.id), w.net.cut(n.id, id))
-		}
-	}
 	w.reach.Isolations++
 	w.tell(n.id, "isolated")
-	w.mendLater("isolation", d, mends)
+	w.mendLater("isolation", d, w.net.Isolate(n.id, true, true))
 }
 
 func (w *sim) oneWay() {
@@ -123,7 +110,7 @@ func (w *sim) oneWay() {
 	}
 	w.reach.OneWay++
 	w.tell(0, "cut %d>%d", from.id, to.id)
-	w.mendLater("one-way cut", w.outage(), []func(){w.net.cut(from.id, to.id)})
+	w.mendLater("one-way cut", w.outage(), []func(){w.net.Cut(from.id, to.id)})
 }
 
 func (w *sim) mendLater(what string, d time.Duration, mends []func()) {
@@ -140,12 +127,8 @@ func (w *sim) slowLink() {
 	if n == nil {
 		return
 	}
-	w.reach.SlowLinks++
 	w.tell(n.id, "slow links")
-	until := w.Now() + w.outage()
-	for id := range w.net.slow {
-		w.net.slow[n.id][id] = until
-	}
+	w.net.Slow(n.id, w.outage())
 }
 
 // holdLink lets one connection get nothing through for a time, while the others
@@ -156,9 +139,8 @@ func (w *sim) holdLink() {
 		return
 	}
 	l := n.egress.order[w.rng.IntN(len(n.egress.order))]
-	w.reach.HeldLinks++
 	w.tell(n.id, "connection to %d is held up: %v", l.to, l.class)
-	w.net.held[l] = w.Now() + w.outage()
+	w.net.Link(n.id, l.to).Hold(int(l.class), w.outage())
 }
 
 func (w *sim) slowDisk() {

@@ -27,8 +27,8 @@ func TestLeaderChanges(t *testing.T) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			s := newScenario(t, seed, func(p *plan) {
 				p.voters = 3 + 2*int(seed%2)
-				p.sessions.Results, p.keepEvery = 10_000, 1000           // what is overtaken by far is remembered too
-				p.silent, p.loss, p.think = 1, 0.01, 50*time.Millisecond // messages get lost too, and nobody is told
+				p.sessions.Results, p.keepEvery = 10_000, 1000                 // what is overtaken by far is remembered too
+				p.silent, p.links.Loss, p.think = 1, 0.01, 50*time.Millisecond // messages get lost too, and nobody is told
 			})
 			g := s.groups[0]
 			var outcomes tally

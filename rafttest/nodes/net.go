@@ -40,7 +40,6 @@ type lane struct {
 	// blocked are messages that arrived at a full inbox: the receiver does not
 	// read the connection, so nothing leaves either.
 	blocked []blockedMessage
-	last    time.Duration // when the last message arrives: connections keep order
 }
 
 func newEgress(n *node) egress { return egress{n: n, lanes: map[laneID]*lane{}} }
@@ -169,11 +168,8 @@ func (e *egress) broken(peer uint64) {
 
 // network is the links between the nodes.
 type network struct {
-	w    *sim
-	cuts [maxNodes + 1][maxNodes + 1]int           // faults blocking a direction
-	slow [maxNodes + 1][maxNodes + 1]time.Duration // until when the direction is slow
-	// held says until when a connection gets nothing through, and loses nothing.
-	held map[*lane]time.Duration
+	*world.Network
+	w *sim
 	// deaf says until when a node hears neither appends nor verdicts.
 	deaf [maxNodes + 1]time.Duration
 }
@@ -182,35 +178,17 @@ type network struct {
 func (nw *network) carry(from *node, l *lane, m wire.Message, life uint64) {
 	w := nw.w
 	lost := func() {
-		w.reach.Lost++
 		if from.up && from.life == life && !w.nets.Chance(w.plan.silent) {
 			w.After(w.plan.costs.Delay, from.bound(func() { from.egress.lost(m) }))
 		}
 	}
-	if nw.cuts[from.id][m.To] > 0 || nw.unheard(m) || w.nets.Chance(w.plan.loss) {
+	if nw.unheard(m) {
 		lost()
 		return
 	}
-	delay := w.plan.costs.Delay + time.Duration(w.nets.Float64()*float64(w.plan.costs.Delay)/4)
-	if w.Now() < nw.slow[from.id][m.To] {
-		delay = 5*delay + per(m.Size(), 20*w.plan.costs.LinkKiB)
-	}
-	m, ok := nw.encoded(m)
-	if !ok {
-		return
-	}
-	l.last = max(l.last+1, w.Now()+delay, nw.held[l])
-	arrive := func() {
-		if nw.cuts[from.id][m.To] > 0 {
-			lost()
-			return
-		}
-		nw.arrive(from, l, m, life)
-	}
-	w.At(l.last, arrive)
-	if w.nets.Chance(w.plan.duplicate) {
-		w.reach.Duplicated++
-		w.At(l.last+delay, arrive)
+	if m, ok := nw.encoded(m); ok {
+		nw.Send(from.id, m.To, world.Frame{Bytes: m.Size(), Lane: int(l.class), Ordered: true, Lost: lost,
+			Arrive: func(bool) { nw.arrive(from, l, m, life) }})
 	}
 }
 
@@ -261,7 +239,7 @@ func (l *lane) read(next func()) {
 	for len(l.blocked) > 0 {
 		b := l.blocked[0]
 		if b.m.here() && !b.m.receive(b.msg) {
-			b.m.n.w.reach.Blocked++
+			b.m.n.w.reach.Unread++
 			b.m.blocking = append(b.m.blocking, func() { l.read(next) })
 			return
 		}
@@ -275,29 +253,15 @@ func (l *lane) read(next func()) {
 func (nw *network) hangUp(dead *node) {
 	for _, other := range nw.w.nodes {
 		connected := slices.ContainsFunc(other.egress.order, func(l *lane) bool { return l.to == dead.id })
-		if other != dead && other.up && connected && nw.cuts[dead.id][other.id] == 0 {
+		if other != dead && other.up && connected && !nw.Link(dead.id, other.id).IsCut() {
 			nw.w.reach.HangUps++
 			other.after(nw.w.plan.costs.Delay, func() { other.egress.broken(dead.id) })
 		}
 	}
 }
 
-// cut blocks a direction until the returned function is called.
-func (nw *network) cut(from, to uint64) (mend func()) {
-	nw.cuts[from][to]++
-	generation := nw.w.mended
-	return func() {
-		if generation == nw.w.mended {
-			nw.cuts[from][to]--
-		}
-	}
-}
-
 // mendAll ends all faults of the network.
 func (nw *network) mendAll() {
-	nw.w.mended++
-	nw.cuts = [maxNodes + 1][maxNodes + 1]int{}
-	nw.slow = [maxNodes + 1][maxNodes + 1]time.Duration{}
-	nw.held = map[*lane]time.Duration{}
+	nw.Mend()
 	nw.deaf = [maxNodes + 1]time.Duration{}
 }

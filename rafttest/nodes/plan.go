@@ -55,7 +55,8 @@ type plan struct {
 
 	// Faults: how often, how strong, how long.
 	drift                                                              float64
-	loss, silent, duplicate                                            float64
+	links                                                              world.Traits
+	silent                                                             float64 // chance that a loss is not noticed
 	crash, kill, tornWrite                                             time.Duration
 	partition, isolate, oneWay, slowLink, holdLink, slowDisk, fullDisk time.Duration
 	pause, members, transfer, campaign                                 time.Duration
@@ -89,6 +90,7 @@ func drawPlan(seed uint64, opts Options) plan {
 	p.leasing = drawLeases(world.NewDraws(seed, 5), &p, opts)
 	p.drawMachines(world.NewDraws(seed, 7))
 	p.drawEarly(world.NewDraws(seed, 8))
+	p.drawLinks(world.NewDraws(seed, 40))
 	if opts.Joints {
 		p.drawJoints(seed)
 	}
@@ -164,9 +166,9 @@ func (p *plan) drawFaults(d world.Draws) {
 	if d.Chance(0.6) {
 		p.drift = d.Scale(0.001, 0.3)
 	}
-	p.loss = rate(0.4, 0.0005, 0.05)
+	p.links.Loss = rate(0.4, 0.0005, 0.05)
 	p.silent = world.Pick(d, 0, 0.5, 1)
-	p.duplicate = rate(0.3, 0.001, 0.1)
+	p.links.Duplicate = rate(0.3, 0.001, 0.1)
 	p.crash = every(0.5, 150*time.Millisecond, 2*time.Second)
 	p.kill = every(0.3, 150*time.Millisecond, 2*time.Second)
 	p.tornWrite = every(0.4, 150*time.Millisecond, 2*time.Second)
@@ -194,11 +196,22 @@ func (p *plan) drawMachines(d world.Draws) {
 	p.damage = d.Every(0.3, 150*time.Millisecond, 2*time.Second)
 }
 
+// drawLinks draws what delays messages beside the network's load. Connections keep
+// order, so a late message delays all behind it.
+func (p *plan) drawLinks(d world.Draws) {
+	p.links.Reorder, p.links.Late = d.Rate(0.2, 0.001, 0.05), d.Rate(0.1, 0.0003, 0.003)
+	p.links.Echo = d.Rate(0.2, 0.001, 0.1)
+	if d.Chance(0.2) {
+		p.links.Frames = d.Between(4, 64)
+	}
+}
+
 // fit makes the bounds large enough for what has to pass.
 func (p *plan) fit() {
 	command := commandBytes + int(p.largest) + 1
 	p.queueBytes = max(p.queueBytes, p.maxCommand())
 	p.inflightBytes = max(p.inflightBytes, p.appendBytes)
+	p.fitLinks()
 	if command > 100<<10 {
 		// A few large commands say as much as many, and cost real time.
 		p.think = max(p.think, 30*time.Millisecond)
@@ -206,13 +219,21 @@ func (p *plan) fit() {
 	}
 }
 
+// fitLinks gives the links the delay of the costs. A slow link is slower than a
+// node's card.
+func (p *plan) fitLinks() {
+	p.links.Least, p.links.Most = p.costs.Delay, p.costs.Delay+p.costs.Delay/4
+	p.links.Slower, p.links.SlowRate = 10, 1024/(20*p.costs.LinkKiB).Seconds()
+}
+
 func (p *plan) maxCommand() int { return commandBytes + int(p.largest) + 1 }
 
 // calm makes links and disks work again.
 func (p *plan) calm() {
-	p.loss, p.duplicate = 0, 0
 	p.costs.Sync = min(p.costs.Sync, time.Millisecond)
 	p.costs.Delay = min(p.costs.Delay, time.Millisecond)
+	p.links = world.Traits{}
+	p.fitLinks()
 }
 
 func (p *plan) String() string {

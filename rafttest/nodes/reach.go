@@ -7,18 +7,19 @@ import "github.com/weftraft/weft/internal/world"
 
 // Reach counts the events of runs. An event never reached is not tested.
 type Reach struct {
-	Elections, LeaderChanges                             uint64
-	Commands, Writes, Reads, Retries, Indeterminate      uint64
-	Repeated, Expired                                    uint64 // by sessions
-	Refused, AtDoor, Unknown, Overloaded                 uint64 // calls
-	Crashes, Kills, TornWrites, TornTails, Failures      uint64
-	Partitions, Isolations, OneWay, SlowLinks, HeldLinks uint64
+	Elections, LeaderChanges                        uint64
+	Commands, Writes, Reads, Retries, Indeterminate uint64
+	Repeated, Expired                               uint64 // by sessions
+	Refused, AtDoor, Unknown, Overloaded            uint64 // calls
+	Crashes, Kills, TornWrites, TornTails, Failures uint64
+	world.NetworkCounts
+	Partitions, Isolations, OneWay                       uint64
 	SlowDisks, FullDisks, Stalls, Pauses                 uint64
 	HungDisks, SlowMachines                              uint64
 	DamageRefused, DamageCut, DamageUnread, DamageMet    uint64 // damaged logs: not opened; opened without their end, or with entries that cannot be read; met by a running node
 	DamageHarmless                                       uint64
 	ElectedByFull                                        uint64 // leaders after a dead leader, elected by the vote of a node without room
-	Lost, Duplicated, LinkDrops, InboxDrops, Blocked     uint64
+	LinkDrops, InboxDrops, Unread                        uint64 // Unread: messages that waited for room
 	Superseded, HangUps                                  uint64
 	Transfers, Campaigns, Floods                         uint64
 	Changes, ChangesDone, Joins, Retirements             uint64

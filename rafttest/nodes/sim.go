@@ -32,7 +32,6 @@ type sim struct {
 	reach   Reach
 	fetched fetch.Counts
 	joints  JointReach
-	mended  int // how often all links were mended
 	events  uint64
 	late    time.Duration // the most that a call ended behind its deadline
 	calming bool
@@ -61,7 +60,8 @@ func newSim(seed uint64, opts Options) *sim {
 	if w.plan.leasing.on {
 		w.reach.LeasedRuns++
 	}
-	w.net = network{w: w, held: map[*lane]time.Duration{}}
+	w.net = network{w: w, Network: world.NewNetwork(&w.Agenda, w.nets, maxNodes, &w.plan.links)}
+	w.net.Echoes = world.NewDraws(seed, 41)
 	return w
 }
 
@@ -70,6 +70,7 @@ func (w *sim) result(seed uint64) Result {
 		n.countLeases()
 	}
 	w.reach.Fetched, w.reach.FetchesResumed, w.reach.SourcesAbandoned = w.fetched.Fetched, w.fetched.Resumed, w.fetched.Abandoned
+	w.reach.NetworkCounts = w.net.NetworkCounts
 	r := Result{Seed: seed, Hash: w.story.hash, Lines: w.story.lines, Events: w.events, Plan: w.plan.String(), Reached: w.reach, Joints: w.joints}
 	if w.finale != nil {
 		r.Recovery = w.finale.took

@@ -24,6 +24,7 @@ var ErrDown = errors.New("vnet: the node is down")
 type Cluster struct {
 	opts   Options
 	agenda world.Agenda
+	net    *world.Network
 	nodes  []*node
 	logger raft.Logger
 	// leader is who leads, 0: nobody; reign numbers leaders.
@@ -62,6 +63,7 @@ func New(opts Options) (*Cluster, error) {
 		sums:   []uint32{0},
 		start:  begin,
 	}
+	c.net = world.NewNetwork(&c.agenda, world.Draws{}, len(opts.Nodes), &world.Traits{})
 	conf := &pb.ConfState{}
 	for i := range opts.Nodes {
 		if i < len(opts.Nodes)-opts.Learners {

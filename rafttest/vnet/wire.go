@@ -4,8 +4,6 @@
 package vnet
 
 import (
-	"time"
-
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/world"
@@ -16,24 +14,25 @@ type wire struct {
 	c        *Cluster
 	from, to *node
 	link     Link
-	draws    world.Draws
+	way      *world.Link
 	// slow sends at the link's rate, if that is less than the card's.
 	slow port
-	// last is when the last message of a class arrives: each keeps its order.
-	last [classes]time.Duration
 	// waiting is how many bytes wait at the card for this wire.
 	waiting int
 	sent    Traffic
 }
 
 func newWire(c *Cluster, from, to *node) *wire {
-	w := &wire{c: c, from: from, to: to, draws: world.NewDraws(c.opts.Seed, uint64(from.index)<<8|uint64(to.index)|1<<16)}
+	draws := world.NewDraws(c.opts.Seed, uint64(from.index)<<8|uint64(to.index)|1<<16)
+	w := &wire{c: c, from: from, to: to, way: c.net.Link(from.id, to.id)}
+	w.way.Shape(world.Traits{}, draws)
 	w.slow = port{agenda: &c.agenda, sent: w.fly}
 	return w
 }
 
 func (w *wire) setLink(l Link) {
 	w.link = l
+	w.way.Shape(world.Traits{Least: l.Delay, Tail: l.Jitter, StallChance: l.StallChance, Stall: l.Stall}, w.way.Draws)
 	w.slow.setRate(l.Rate)
 }
 
@@ -62,23 +61,16 @@ func (w *wire) carded(k *packet) {
 	}
 }
 
-// fly lets a transmitted packet arrive.
+// fly lets a transmitted packet arrive. Each class keeps its order.
 func (w *wire) fly(k *packet) {
-	at := w.c.agenda.Now() + w.link.Delay
-	if w.link.Jitter > 0 {
-		at += w.draws.Wait(w.link.Jitter)
-	}
-	if w.draws.Chance(w.link.StallChance) {
-		at += w.link.Stall
-	}
-	at = max(at, w.last[k.class])
-	w.last[k.class] = at
-	m := k.m
-	if k.run != nil {
-		w.c.agenda.At(at, func() { w.to.spend(w.to.hardware.Work, k.run) })
-		return
-	}
-	w.c.agenda.At(at, func() { w.to.arrive(m) })
+	m, run := k.m, k.run
+	w.way.Send(world.Frame{Lane: int(k.class), Ordered: true, Arrive: func(bool) {
+		if run != nil {
+			w.to.spend(w.to.hardware.Work, run)
+			return
+		}
+		w.to.arrive(m)
+	}})
 }
 
 // tell hands a message of the host to the card.

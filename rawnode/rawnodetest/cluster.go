@@ -108,6 +108,16 @@ func (l Link) validate() error {
 	return nil
 }
 
+// shape gives a link of the network this shape.
+func (l Link) shape(link *world.Link) {
+	t := world.Traits{Least: l.Delay, Loss: l.Loss}
+	if l.Jitter > 0 {
+		t.Most = l.Delay + l.Jitter
+	}
+	link.Shape(t, link.Draws)
+	link.Block(l.Cut)
+}
+
 func (o *ClusterOptions) setDefaults() {
 	if o.Nodes == 0 {
 		o.Nodes = 3
@@ -148,9 +158,8 @@ type Cluster struct {
 	t       T
 	opts    ClusterOptions
 	agenda  world.Agenda
-	rng     *rand.Rand // of the network
-	nodes   []*node    // by id, from 1
-	links   [maxNodes + 1][maxNodes + 1]Link
+	net     *world.Network
+	nodes   []*node // by id, from 1
 	calls   uint64
 	history history
 	broken  error // the failure that ended the run
@@ -167,12 +176,9 @@ func NewCluster(t T, o ClusterOptions) *Cluster {
 		t.Fatalf("%v", err)
 	}
 	o.setDefaults()
-	c := &Cluster{t: t, opts: o, rng: rand.New(rand.NewPCG(o.Seed, 0)), hash: fnv.New64a().Sum64()}
-	for from := range c.links {
-		for to := range c.links[from] {
-			c.links[from][to] = o.Link
-		}
-	}
+	c := &Cluster{t: t, opts: o, hash: fnv.New64a().Sum64()}
+	c.net = world.NewNetwork(&c.agenda, world.NewDraws(o.Seed, 0), maxNodes, &world.Traits{})
+	c.eachLink(func(_, _ uint64, l *world.Link) { o.Link.shape(l) })
 	t.Cleanup(c.end)
 	var peers []uint64
 	for id := range uint64(o.Nodes) {
@@ -395,14 +401,15 @@ func (c *Cluster) Add() uint64 {
 	return n.id
 }
 
-// SetLink changes the link from a node to another; messages under way arrive as planned.
+// SetLink changes the link from a node to another. Messages under way arrive as planned, unless the
+// link is cut.
 func (c *Cluster) SetLink(from, to uint64, l Link) {
 	c.t.Helper()
 	if err := l.validate(); err != nil {
 		c.t.Fatalf("%v", err)
 	}
 	c.tell(0, "link %d to %d: %+v", c.node(from).id, c.node(to).id, l)
-	c.links[from][to] = l
+	l.shape(c.net.Link(from, to))
 }
 
 // Partition cuts the links between nodes of different sides, in both directions, and
@@ -416,19 +423,21 @@ func (c *Cluster) Partition(sides ...[]uint64) {
 		}
 	}
 	c.tell(0, "partition %v", sides)
-	for from := range c.links {
-		for to := range c.links[from] {
-			c.links[from][to].Cut = from != to && (side[from] != side[to] || side[from] == 0)
-		}
-	}
+	c.eachLink(func(from, to uint64, l *world.Link) {
+		l.Block(from != to && (side[from] != side[to] || side[from] == 0))
+	})
 }
 
 // Heal resets all links to ClusterOptions.Link.
 func (c *Cluster) Heal() {
 	c.tell(0, "heal")
-	for from := range c.links {
-		for to := range c.links[from] {
-			c.links[from][to] = c.opts.Link
+	c.eachLink(func(_, _ uint64, l *world.Link) { c.opts.Link.shape(l) })
+}
+
+func (c *Cluster) eachLink(do func(from, to uint64, l *world.Link)) {
+	for from := uint64(1); from <= maxNodes; from++ {
+		for to := uint64(1); to <= maxNodes; to++ {
+			do(from, to, c.net.Link(from, to))
 		}
 	}
 }

@@ -164,7 +164,7 @@ func (n *node) crash(power bool) {
 	n.calls = nil
 	for _, other := range n.c.nodes {
 		if other != n && other.up { // its connections break
-			other.after(n.c.links[n.id][other.id].Delay, func() { other.drive.Unreachable(n.id) })
+			other.after(n.c.net.Link(n.id, other.id).Traits().Least, func() { other.drive.Unreachable(n.id) })
 		}
 	}
 }
@@ -338,19 +338,15 @@ func (n *node) send(m wire.Message) {
 		n.c.fail("node %d: encode a message: %v", n.id, err)
 		return
 	}
-	l := n.c.links[n.id][m.To]
-	_, chunk := m.Body.(wire.Chunk)
-	lost := l.Cut || !chunk && l.Loss > 0 && n.c.rng.Float64() < l.Loss
-	delay := l.Delay
-	if l.Jitter > 0 && !chunk { // pieces keep their order
-		delay += time.Duration(n.c.rng.Int64N(int64(l.Jitter)))
-	}
-	if lost || m.To == 0 || m.To > uint64(len(n.c.nodes)) {
-		n.after(delay, func() { n.drive.Unreachable(m.To) })
+	_, chunk := m.Body.(wire.Chunk) // pieces are not lost, and keep their order
+	l := n.c.net.Link(n.id, m.To)
+	lost := func() { n.after(n.c.opts.Link.Delay, func() { n.drive.Unreachable(m.To) }) }
+	if l == nil || m.To > uint64(len(n.c.nodes)) {
+		lost()
 		return
 	}
 	to, from, group := n.c.nodes[m.To-1], n.id, m.Group
-	n.c.agenda.After(delay, func() {
+	l.Send(world.Frame{Bytes: len(b), Sure: chunk, Lost: lost, Arrive: func(bool) {
 		if !to.up {
 			return // the sender was told when the node went down
 		}
@@ -360,7 +356,7 @@ func (n *node) send(m wire.Message) {
 			return
 		}
 		to.receive(got)
-	})
+	}})
 }
 
 // receive takes a message from the network.

@@ -49,7 +49,7 @@ func (n *node) Room(_ uint64, next func()) { next() }
 // applied meanwhile.
 func (n *node) SendChunk(m wire.Message, _ int, next func()) {
 	n.send(m)
-	n.after(n.c.links[n.id][m.To].Delay, next)
+	n.after(n.c.net.Link(n.id, m.To).Traits().Least, next)
 }
 
 // Sent tells the replica the outcome of a snapshot that was sent; a failure after a pause.
