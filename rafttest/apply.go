@@ -67,7 +67,7 @@ func (p *coreProcess) applyChange(e *pb.Entry) {
 	}
 	p.conf = p.rn.ApplyConfChange(cc)
 	p.inForce, p.switches = p.applied, p.switches+1
-	p.s.story.tell(p.s.Now(), p.n.id, "members %v at %d", confString(p.conf), p.applied)
+	p.s.story.Tell(p.n.id, "members %v at %d", confString(p.conf), p.applied)
 	p.s.check.configured(p.n, p.applied, p.conf)
 	p.s.faults.happens(p.n, momentInForce)
 	p.observe()

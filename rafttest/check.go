@@ -8,6 +8,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/internal/holdings"
 )
@@ -172,7 +173,7 @@ func (c *checker) appended(n *node, e *pb.Entry) {
 		f.terms = append(f.terms[:i-f.base.index-1], term)
 		return
 	}
-	fact := entryFact{before: before, content: mix(mixInt(fnvOffset, uint64(e.GetType())), e.GetData())}
+	fact := entryFact{before: before, content: world.Mix(world.MixInt(world.HashBegin, uint64(e.GetType())), e.GetData())}
 	if known, ok := c.entries[name]; ok && known != fact {
 		c.s.fail(LogMatching, "node %d has entry %d of term %d with %+v; another had it with %+v", n.id, i, term, fact, known)
 		return

@@ -196,10 +196,10 @@ func (c *checker) recoverable() {
 func (s *sim) tellCoding() {
 	for _, n := range s.nodes {
 		if p, ok := n.proc.(*coreProcess); ok && s.plan.coded != nil && p.rn != nil {
-			s.story.aside(s.Now(), n.id, "log %d..%d commit %d applied %d, coding: %+v", n.disk.live.baseIndex+1, n.disk.live.last(),
+			s.story.Aside(n.id, "log %d..%d commit %d applied %d, coding: %+v", n.disk.live.baseIndex+1, n.disk.live.last(),
 				s.check.nodes[n.id].commit, p.applied, p.rn.CodingStatus())
 			if st := p.rn.LeaseStatus(); st.On && st.Roster != nil {
-				s.story.aside(s.Now(), n.id, "leases: roster %+v, adopted %d, stable %v, held %v, promised %v", *st.Roster, st.Adopted, st.Stable, st.Leases, st.Promises)
+				s.story.Aside(n.id, "leases: roster %+v, adopted %d, stable %v, held %v, promised %v", *st.Roster, st.Adopted, st.Stable, st.Leases, st.Promises)
 			}
 		}
 	}

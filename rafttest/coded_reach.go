@@ -92,7 +92,7 @@ func (c *codingRecorder) RecordCoding(e raft.CodingEvent) {
 	case raft.CodingSent, raft.CodingDelayed, raft.CodingPushed, raft.CodingHeldBack:
 		return // too common for a line
 	}
-	s.story.aside(s.Now(), c.n.id, "coding: %+v", e)
+	s.story.Aside(c.n.id, "coding: %+v", e)
 }
 
 // counter returns what counts a kind of event; nil if nothing does.

@@ -182,7 +182,7 @@ func (p *coreProcess) receive(_ uint64, data []byte) {
 		p.s.fail(NoPanic, "a message does not survive its encoding: %v", err)
 		return
 	}
-	p.s.story.tellMessage(p.s.Now(), p.n.id, "<", m)
+	p.s.tellMessage(p.n.id, "<", m)
 	p.step(m)
 }
 
@@ -279,7 +279,7 @@ func (p *coreProcess) leads() bool { return p.rn.BasicStatus().RaftState == raft
 type nodeLogger struct{ n *node }
 
 func (l nodeLogger) say(level, format string, v ...any) {
-	l.n.s.story.aside(l.n.s.Now(), l.n.id, level+format, v...)
+	l.n.s.story.Aside(l.n.id, level+format, v...)
 }
 
 // corePanic is a panic by which a node says that an invariant broke.

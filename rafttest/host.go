@@ -163,7 +163,7 @@ func (p *hostProcess) membersChanged() {
 	p.core.changed = false
 	wasMember := p.member(p.n.id)
 	p.conf = p.core.conf
-	p.s.story.tell(p.s.Now(), p.n.id, "members %v at %d", confString(p.conf), p.core.emitted)
+	p.s.story.Tell(p.n.id, "members %v at %d", confString(p.conf), p.core.emitted)
 	p.s.check.configured(p.n, p.core.emitted, p.conf)
 	if wasMember && !p.member(p.n.id) {
 		p.n.retire()
@@ -201,7 +201,7 @@ func (p *hostProcess) tick() {
 
 func (p *hostProcess) propose(c command, reply func(result)) {
 	call, deadline := p.begin(func(d replica.Done) {
-		p.s.story.aside(p.s.Now(), p.n.id, "sending %d of %v ends: %v at %d, %v", c.attempt, c.id, d.Result, d.Index, d.Err)
+		p.s.story.Aside(p.n.id, "sending %d of %v ends: %v at %d, %v", c.attempt, c.id, d.Result, d.Index, d.Err)
 		switch {
 		case d.Err == nil:
 			reply(d.Result.(result))
@@ -209,7 +209,7 @@ func (p *hostProcess) propose(c command, reply func(result)) {
 			p.s.check.refused(p.n, c.attempt)
 		}
 	})
-	p.s.story.aside(p.s.Now(), p.n.id, "sending %d of %v", c.attempt, c.id)
+	p.s.story.Aside(p.n.id, "sending %d of %v", c.attempt, c.id)
 	p.r.Propose(call, c.encode(), deadline)
 	p.turn()
 }

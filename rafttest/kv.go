@@ -8,6 +8,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"github.com/weftraft/weft/internal/world"
 )
 
 // The replicated state machine is a small key-value store with sessions: a
@@ -195,4 +197,4 @@ func (s *store) decode(b []byte) error {
 }
 
 // digest returns a number, the same for equal states.
-func (s *store) digest() uint64 { return mix(fnvOffset, s.encode()) }
+func (s *store) digest() uint64 { return world.Mix(world.HashBegin, s.encode()) }

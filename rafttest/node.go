@@ -109,7 +109,7 @@ func (n *node) clock() {
 	ticks := n.atOnce()
 	n.later(time.Duration(ticks)*n.tickEvery, n.clock)
 	for range ticks {
-		n.s.story.tick(n.s.Now(), n.id)
+		n.s.story.Tick(n.id)
 		n.proc.tick()
 	}
 }

@@ -6,6 +6,7 @@ package rafttest
 import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -101,7 +102,7 @@ func (c *checker) asAppended(e *pb.Entry) bool {
 	if c.truth != nil {
 		return c.truth.IsPayload(name.id(), e)
 	}
-	return c.entries[name].content == mix(mixInt(fnvOffset, uint64(e.GetType())), e.GetData())
+	return c.entries[name].content == world.Mix(world.MixInt(world.HashBegin, uint64(e.GetType())), e.GetData())
 }
 
 // restored checks a state that comes from a snapshot or a checkpoint.

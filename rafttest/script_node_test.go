@@ -11,6 +11,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/internal/holdings"
 )
@@ -83,7 +84,7 @@ func (n *scriptNode) start() {
 // it.
 func payloadOf(name string, size int) []byte {
 	data := append([]byte(name), ' ')
-	rng := rand.New(rand.NewPCG(mix(fnvOffset, data), uint64(size)))
+	rng := rand.New(rand.NewPCG(world.Mix(world.HashBegin, data), uint64(size)))
 	for len(data) < size {
 		data = append(data, byte(rng.Uint32()))
 	}

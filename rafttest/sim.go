@@ -18,7 +18,7 @@ import (
 // sim is one run.
 type sim struct {
 	world.Agenda
-	story story
+	story world.Story
 	opts  Options
 	plan  plan
 	// rng draws the acts of hosts, disks and faults, net2 the acts of the
@@ -71,7 +71,7 @@ func Run(seed uint64, opts Options) Result {
 		opts.Coded = opts.Coded || world.NewDraws(seed, 20).Chance(0.3)
 	}
 	s := &sim{opts: opts, rng: world.NewDraws(seed, 1), net2: world.NewDraws(seed, 2)}
-	s.story = story{hash: fnvOffset, out: opts.Trace}
+	s.story = world.NewStory(&s.Agenda, opts.Trace)
 	s.plan = drawPlan(world.NewDraws(seed, 0), opts)
 	s.plan.drawProcess(world.NewDraws(seed, 3), opts)
 	s.plan.drawMachines(world.NewDraws(seed, 40), opts)
@@ -106,7 +106,7 @@ func Run(seed uint64, opts Options) Result {
 	for _, n := range s.nodes {
 		s.countLeases(n)
 	}
-	r := Result{Seed: seed, Process: ProcessCore, Hash: s.story.hash, Lines: s.story.lines, Plan: s.plan.String(), Reached: s.reach, Coded: s.coded, Leased: s.leased.LeasedReach, Joints: s.joints}
+	r := Result{Seed: seed, Process: ProcessCore, Hash: s.story.Hash, Lines: s.story.Lines, Plan: s.plan.String(), Reached: s.reach, Coded: s.coded, Leased: s.leased.LeasedReach, Joints: s.joints}
 	if s.plan.host {
 		r.Process = ProcessHost
 	}
@@ -114,7 +114,7 @@ func Run(seed uint64, opts Options) Result {
 		r.Recovery = s.finale.took
 	}
 	if s.failure != nil {
-		r.Err, r.Story = s.failure, s.story.recent()
+		r.Err, r.Story = s.failure, s.story.Recent()
 	}
 	return r
 }
@@ -288,7 +288,7 @@ func (s *sim) foundingConf() *pb.ConfState {
 
 // tell adds a line to the story.
 func (s *sim) tell(node uint64, format string, args ...any) {
-	s.story.tell(s.Now(), node, format, args...)
+	s.story.Tell(node, format, args...)
 }
 
 // fail records the first invariant that does not hold; the run ends.

@@ -71,7 +71,7 @@ func (u suite) run(t *testing.T) (reached Reach, coded CodedReach, enough bool) 
 		if u.each != nil {
 			u.each(r)
 		}
-		stories ^= mixInt(mixInt(fnvOffset, r.Seed), r.Hash)
+		stories ^= world.MixInt(world.MixInt(world.HashBegin, r.Seed), r.Hash)
 		if r.Recovery > worst.Recovery {
 			worst = r
 		}

@@ -312,9 +312,9 @@ func (p *hostProcess) receive(from uint64, data []byte) {
 func (p *hostProcess) receiveMessage(from uint64, m wire.Message) {
 	switch b := m.Body.(type) {
 	case wire.Raft:
-		p.s.story.tellMessage(p.s.Now(), p.n.id, "<", b.Message)
+		p.s.tellMessage(p.n.id, "<", b.Message)
 	case wire.Chunk:
-		p.s.story.tellMessage(p.s.Now(), p.n.id, "< chunk", b.Header)
+		p.s.tellMessage(p.n.id, "< chunk", b.Header)
 		p.offered(from, b)
 		return
 	case wire.ChunkStatus:

@@ -51,7 +51,7 @@ func runLeased(t *testing.T, opts Options, n uint64) (reached Reach, leased Leas
 	for seed := first; seed < first+n; seed++ {
 		r := Run(seed, opts)
 		if r.Err != nil {
-			t.Errorf("%v\nagain: go test ./rafttest/hosts -run '%s' -seed %d -v", r.Err, t.Name(), seed)
+			t.Errorf("%v\nagain: go test ./rafttest/hosts -run '%s' -seed %d -v\n%s", r.Err, t.Name(), seed, r.Story)
 		}
 		reached.Add(r.Reached)
 		leased.Add(r.Leases)

@@ -49,6 +49,7 @@ type Options struct {
 type Result struct {
 	Seed    uint64
 	Err     error
+	Story   string // the last lines before a failure
 	Reached Reach
 	Leases  LeaseReach
 }

@@ -22,8 +22,9 @@ import (
 // sim is a run.
 type sim struct {
 	world.Agenda
-	opts Options
-	plan plan
+	story world.Story
+	opts  Options
+	plan  plan
 	// Streams of randomness, so that more draws from a stream leave the others
 	// alone.
 	faults, net, clients world.Draws
@@ -50,6 +51,7 @@ func newSim(seed uint64, opts Options) *sim {
 	draw := func(stream uint64) world.Draws { return world.NewDraws(seed, stream) }
 	w := &sim{opts: opts, plan: drawPlan(draw(1)), faults: draw(2), net: draw(3), clients: draw(4)}
 	w.check.w = w
+	w.story = world.NewStory(&w.Agenda, opts.Trace)
 	w.links = world.NewNetwork(&w.Agenda, w.net, maxMachines, &w.plan.links)
 	w.plan.drawMachines(draw(40))
 	w.links.Echoes = draw(41)
@@ -95,6 +97,7 @@ func Run(seed uint64, opts Options) Result {
 	r := Result{Seed: seed, Err: w.err, Reached: w.reach, Leases: w.leases}
 	if r.Err != nil {
 		r.Err = fmt.Errorf("seed %d, %v on %s: %w", seed, opts.Kind, opts.Library.Name, r.Err)
+		r.Story = w.story.Recent()
 	}
 	return r
 }
@@ -138,9 +141,7 @@ func (w *sim) fail(format string, args ...any) {
 }
 
 func (w *sim) say(id uint64, format string, args ...any) {
-	if w.opts.Trace != nil {
-		fmt.Fprintf(w.opts.Trace, "%10.3f n%d %s\n", float64(w.Now())/float64(time.Millisecond), id, fmt.Sprintf(format, args...))
-	}
+	w.story.Tell(id, format, args...)
 }
 
 // broken is the panic value of a host that finds a contract broken.

@@ -43,7 +43,7 @@ func TestDisksThatHangHoldNoGroup(t *testing.T) {
 			longest, led := s.hangSome(g)
 			worst = max(worst, longest)
 			hangs++
-			require.LessOrEqual(t, longest, 2*electionTime, "seed %d: without a write\n%s", seed, s.story.recent())
+			require.LessOrEqual(t, longest, 2*electionTime, "seed %d: without a write\n%s", seed, s.story.Recent())
 			late += led
 		}
 		moved := g.changes - before

@@ -66,7 +66,7 @@ func TestMembersUnderLoad(t *testing.T) {
 				tt.do(c)
 				c.pass(2 * electionTime)
 				worst = max(worst, c.g.gap)
-				require.LessOrEqual(t, c.g.gap, 2*electionTime, "seed %d: time without a write\n%s", seed, c.story.recent())
+				require.LessOrEqual(t, c.g.gap, 2*electionTime, "seed %d: time without a write\n%s", seed, c.story.Recent())
 				c.end()
 				require.NotZero(t, c.reach.Writes)
 			}
@@ -142,7 +142,7 @@ func (c *change) make(what string, changes ...*pb.ConfChangeSingle) {
 		}
 		c.pass(electionTime / 10)
 	}
-	c.t.Fatalf("%s is not done\n%s", what, c.story.recent())
+	c.t.Fatalf("%s is not done\n%s", what, c.story.Recent())
 }
 
 // membersOf returns the voters that run, by the leader's configuration.

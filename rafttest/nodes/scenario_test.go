@@ -52,7 +52,7 @@ func newScenario(t *testing.T, seed uint64, tune func(*plan)) *scenario {
 func (s *scenario) ok(format string, args ...any) {
 	s.t.Helper()
 	if s.failure != nil {
-		s.t.Fatalf("%s: %v\n%s", fmt.Sprintf(format, args...), s.failure, s.story.recent())
+		s.t.Fatalf("%s: %v\n%s", fmt.Sprintf(format, args...), s.failure, s.story.Recent())
 	}
 }
 
@@ -68,7 +68,7 @@ func (s *scenario) reaches(limit time.Duration, what string, so func() bool) {
 	done := s.until(limit, so)
 	s.ok("%s", what)
 	if !done {
-		s.t.Fatalf("not within %v: %s\n%s", limit, what, s.story.recent())
+		s.t.Fatalf("not within %v: %s\n%s", limit, what, s.story.Recent())
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // sim is one run.
 type sim struct {
 	world.Agenda
-	story story
+	story world.Story
 	opts  Options
 	plan  plan
 	// Streams of randomness: for hosts and faults, for the network, for disks,
@@ -55,7 +55,7 @@ func Run(seed uint64, opts Options) Result {
 
 func newSim(seed uint64, opts Options) *sim {
 	w := &sim{opts: opts, rng: world.NewDraws(seed, 1), nets: world.NewDraws(seed, 2), disks: world.NewDraws(seed, 3), cli: world.NewDraws(seed, 4), lease: world.NewDraws(seed, 6)}
-	w.story.out = opts.Trace
+	w.story = world.NewStory(&w.Agenda, opts.Trace)
 	w.plan = drawPlan(seed, opts)
 	if w.plan.leasing.on {
 		w.reach.LeasedRuns++
@@ -71,12 +71,12 @@ func (w *sim) result(seed uint64) Result {
 	}
 	w.reach.Fetched, w.reach.FetchesResumed, w.reach.SourcesAbandoned = w.fetched.Fetched, w.fetched.Resumed, w.fetched.Abandoned
 	w.reach.NetworkCounts = w.net.NetworkCounts
-	r := Result{Seed: seed, Hash: w.story.hash, Lines: w.story.lines, Events: w.events, Plan: w.plan.String(), Reached: w.reach, Joints: w.joints}
+	r := Result{Seed: seed, Hash: w.story.Hash, Lines: w.story.Lines, Events: w.events, Plan: w.plan.String(), Reached: w.reach, Joints: w.joints}
 	if w.finale != nil {
 		r.Recovery = w.finale.took
 	}
 	if w.failure != nil {
-		r.Err, r.Story = w.failure, w.story.recent()
+		r.Err, r.Story = w.failure, w.story.Recent()
 	}
 	return r
 }
@@ -159,7 +159,7 @@ func (w *sim) running() []*node {
 }
 
 func (w *sim) tell(node uint64, format string, args ...any) {
-	w.story.tell(w.Now(), node, fmt.Sprintf(format, args...))
+	w.story.Tell(node, format, args...)
 }
 
 // fail records the first invariant that does not hold; the run ends.

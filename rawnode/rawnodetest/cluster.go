@@ -6,11 +6,8 @@ package rawnodetest
 import (
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"math/rand/v2"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/weftraft/weft/internal/world"
@@ -137,9 +134,8 @@ func (o *ClusterOptions) setDefaults() {
 }
 
 const (
-	maxNodes  = 9
-	theGroup  = 1
-	storyTail = 200 // lines that a failure shows
+	maxNodes = 9
+	theGroup = 1
 	// mostEvents bounds the events of one moment: a run with more events is in an endless loop.
 	mostEvents = 1_000_000
 )
@@ -164,9 +160,7 @@ type Cluster struct {
 	history history
 	broken  error // the failure that ended the run
 
-	lines uint64
-	story []string // the last lines
-	hash  uint64
+	story world.Story
 }
 
 // NewCluster makes and starts a cluster. A mistake in the options ends the test.
@@ -176,7 +170,8 @@ func NewCluster(t T, o ClusterOptions) *Cluster {
 		t.Fatalf("%v", err)
 	}
 	o.setDefaults()
-	c := &Cluster{t: t, opts: o, hash: fnv.New64a().Sum64()}
+	c := &Cluster{t: t, opts: o}
+	c.story = world.NewStory(&c.agenda, o.Trace)
 	c.net = world.NewNetwork(&c.agenda, world.NewDraws(o.Seed, 0), maxNodes, &world.Traits{})
 	c.eachLink(func(_, _ uint64, l *world.Link) { o.Link.shape(l) })
 	t.Cleanup(c.end)
@@ -212,27 +207,13 @@ func (c *Cluster) end() {
 		n.leave()
 	}
 	if c.t.Failed() {
-		c.t.Logf("rawnodetest: seed %d, %v of virtual time, %d lines; the last of them:\n%s", c.opts.Seed, c.Now(), c.lines, strings.Join(c.story, "\n"))
+		c.t.Logf("rawnodetest: seed %d, %v of virtual time, %d lines; the last of them:\n%s", c.opts.Seed, c.Now(), c.story.Lines, c.story.Recent())
 	}
 }
 
 // tell adds a line to the story.
 func (c *Cluster) tell(node uint64, format string, args ...any) {
-	line := fmt.Sprintf("%12v  ", c.Now())
-	if node > 0 {
-		line += fmt.Sprintf("node %d ", node)
-	}
-	line += fmt.Sprintf(format, args...)
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%d %s", c.hash, line)
-	c.hash = h.Sum64()
-	c.lines++
-	if c.story = append(c.story, line); len(c.story) > storyTail {
-		c.story = slices.Delete(c.story, 0, len(c.story)-storyTail)
-	}
-	if c.opts.Trace != nil {
-		fmt.Fprintln(c.opts.Trace, line)
-	}
+	c.story.Tell(node, format, args...)
 }
 
 // fail ends the run; the next call of check ends the test.
@@ -269,7 +250,7 @@ func (c *Cluster) step(until time.Duration, here *int) bool {
 func (c *Cluster) Now() time.Duration { return c.agenda.Now() }
 
 // Story returns a hash of all lines of the story. Two runs with the same seed have the same Story.
-func (c *Cluster) Story() uint64 { return c.hash }
+func (c *Cluster) Story() uint64 { return c.story.Hash }
 
 // Run lets time pass.
 func (c *Cluster) Run(d time.Duration) {
