@@ -12,17 +12,18 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/weftraft/weft/internal/replica"
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
 )
 
-// hostProcess is replica.Replica: the very code behind the decisions of a
-// rawnode.Host. The rest of a host (goroutines, queues, disk, sockets) is the
-// simulator's here: see stages.go. This file is the input, and the ends of
-// calls.
+// hostProcess is replica.Replica, driven by world.Drive: the very code behind the
+// decisions of a rawnode.Host. Turns take no time here. The rest of a host (disk,
+// state machine, sockets) is the simulator's: see stages.go. This file is the input,
+// and the ends of calls.
 type hostProcess struct {
-	n *node
-	s *sim
-	r *replica.Replica
+	n     *node
+	s     *sim
+	drive *world.Drive
 	// core is what the replica drives, under the checker's eyes.
 	core *checkedCore
 	// replica is the state machine. Its conf is the core's.
@@ -34,9 +35,6 @@ type hostProcess struct {
 	nextCall replica.Call
 
 	writes   writeQueue
-	steps    stepQueue
-	streams  map[uint64]func(error) // snapshots sent, by stream
-	stream   uint64
 	flushing bool // a copy of the state is on its way to the disk
 }
 
@@ -52,8 +50,7 @@ var _ process = (*hostProcess)(nil)
 
 func newHostProcess(n *node) *hostProcess {
 	s := n.s
-	p := &hostProcess{n: n, s: s, calls: map[replica.Call]func(replica.Done){}, streams: map[uint64]func(error){}}
-	p.stream = n.incarnation << 32
+	p := &hostProcess{n: n, s: s, calls: map[replica.Call]func(replica.Done){}}
 	p.store.noSessions = s.opts.Bug == NoSessions
 	p.conf = &pb.ConfState{}
 	if n.kept.index > 0 {
@@ -76,10 +73,12 @@ func newHostProcess(n *node) *hostProcess {
 		n.disk.sync(len(n.disk.pending))
 	}
 	s.check.started(n, p.applied)
-	if p.r, err = replica.New(cfg); err != nil {
+	r, err := replica.New(cfg)
+	if err != nil {
 		s.fail(NoPanic, "node %d does not start: %v", n.id, err)
 		return p
 	}
+	p.drive = world.NewDrive(r, p, world.DriveOptions{Group: hostGroup, ID: n.id, Life: n.incarnation, Patience: p.patience()})
 	p.conf = confOf(p.core.Members())
 	p.applied = max(p.applied, n.disk.live.baseIndex)
 	return p
@@ -122,36 +121,35 @@ func (p *hostProcess) state() *machine { return &p.machine }
 
 func (p *hostProcess) leads() bool { return p.core != nil && p.core.State().Role == raft.StateLeader }
 
-// turn ends a turn of the replica and serves its requests.
-func (p *hostProcess) turn() {
-	if p.s.failure != nil {
-		return
-	}
-	out := p.r.Flush(p.s.Now())
-	if err := p.r.Err(); err != nil {
+// post gives the replica an input, which is a turn.
+func (p *hostProcess) post(do func(*replica.Replica)) { p.drive.Post(0, do) }
+
+// Now implements world.Surroundings, as the methods below and those of stages.go do.
+func (p *hostProcess) Now() time.Duration { return p.s.Now() }
+
+// Work does a task at once.
+func (p *hostProcess) Work(t world.Task) {
+	_, effect := t()
+	effect()
+}
+
+// Later plans a call at the process.
+func (p *hostProcess) Later(d time.Duration, happen func()) { p.n.later(d, happen) }
+
+// TurnBegins costs nothing.
+func (p *hostProcess) TurnBegins() time.Duration { return 0 }
+
+// Flushed ends the run if the replica is out of service.
+func (p *hostProcess) Flushed(err error) (goOn bool) {
+	if err != nil {
 		p.s.fail(NoPanic, "node %d is out of service: %v", p.n.id, err)
-		return
 	}
-	for _, m := range out.Sends {
-		p.send(m)
-	}
-	for _, a := range out.Appends {
-		p.writes.waiting = append(p.writes.waiting, logWork{write: &a})
-	}
-	if out.Compact != nil {
-		p.writes.waiting = append(p.writes.waiting, logWork{compact: out.Compact})
-	}
-	for _, a := range out.Applies {
-		p.steps.waiting = append(p.steps.waiting, stepWork{step: &a})
-	}
-	for _, sn := range out.Snapshots {
-		p.sendSnapshot(sn)
-	}
+	return p.s.failure == nil
+}
+
+// TurnEnds begins the writes of a turn.
+func (p *hostProcess) TurnEnds() {
 	p.startWrites()
-	p.startSteps()
-	for _, d := range out.Done {
-		p.ended(d)
-	}
 	p.membersChanged()
 }
 
@@ -177,8 +175,8 @@ func (p *hostProcess) begin(end func(replica.Done)) (replica.Call, replica.Deadl
 	return p.nextCall, p.s.Now() + p.s.rng.Within(100*time.Millisecond, time.Second)
 }
 
-// ended takes the end of a call: there is exactly one.
-func (p *hostProcess) ended(d replica.Done) {
+// Ended takes the end of a call: there is exactly one.
+func (p *hostProcess) Ended(d replica.Done) {
 	end := p.calls[d.Call]
 	if end == nil {
 		p.s.fail(Verdicts, "node %d ends call %d, which it does not have, or not any more", p.n.id, d.Call)
@@ -195,8 +193,8 @@ func (p *hostProcess) ended(d replica.Done) {
 }
 
 func (p *hostProcess) tick() {
-	p.r.Tick(p.s.Now())
-	p.turn()
+	p.post(func(r *replica.Replica) { r.Tick(p.s.Now()) })
+	p.drive.Expire()
 }
 
 func (p *hostProcess) propose(c command, reply func(result)) {
@@ -210,8 +208,7 @@ func (p *hostProcess) propose(c command, reply func(result)) {
 		}
 	})
 	p.s.story.Aside(p.n.id, "sending %d of %v", c.attempt, c.id)
-	p.r.Propose(call, c.encode(), deadline)
-	p.turn()
+	p.post(func(r *replica.Replica) { r.Propose(call, c.encode(), deadline) })
 }
 
 func (p *hostProcess) read(reply func()) {
@@ -224,30 +221,25 @@ func (p *hostProcess) read(reply func()) {
 			reply()
 		}
 	})
-	p.r.Read(call, deadline)
-	p.turn()
+	p.post(func(r *replica.Replica) { r.Read(call, deadline) })
 }
 
 func (p *hostProcess) change(cc pb.ConfChangeI) {
 	call, deadline := p.begin(func(replica.Done) {})
-	p.r.ProposeConfChange(call, cc.AsV2(), deadline)
-	p.turn()
+	p.post(func(r *replica.Replica) { r.ProposeConfChange(call, cc.AsV2(), deadline) })
 }
 
 func (p *hostProcess) transfer(to uint64) {
 	call, deadline := p.begin(func(replica.Done) {})
-	p.r.TransferLeader(call, to, deadline)
-	p.turn()
+	p.post(func(r *replica.Replica) { r.TransferLeader(call, to, deadline) })
 }
 
 func (p *hostProcess) campaign() {
-	_ = p.r.Campaign() // a refusal is as well
-	p.turn()
+	p.post(func(r *replica.Replica) { _ = r.Campaign() }) // a refusal is as well
 }
 
 func (p *hostProcess) forget() {
-	_ = p.core.ForgetLeader() // without effect on leaders
-	p.turn()
+	p.post(func(*replica.Replica) { _ = p.core.ForgetLeader() }) // without effect on leaders
 }
 
 // confOf turns a configuration in the tracker's terms into the stored form.

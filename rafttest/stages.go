@@ -12,6 +12,7 @@ import (
 
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/storage"
 )
@@ -62,13 +63,24 @@ func (p *hostProcess) startWrites() {
 
 func (p *hostProcess) written(batch []logWork) {
 	p.writes.busy = false
-	for _, w := range batch {
-		if w.write != nil {
-			p.r.AppendDone(*w.write)
+	p.post(func(r *replica.Replica) {
+		for _, w := range batch {
+			if w.write != nil {
+				r.AppendDone(*w.write)
+			}
 		}
-	}
-	p.turn()
+	})
 	p.startWrites()
+}
+
+// Append gives work to the log.
+func (p *hostProcess) Append(a *replica.Append) {
+	p.writes.waiting = append(p.writes.waiting, logWork{write: a})
+}
+
+// Compact gives work to the log.
+func (p *hostProcess) Compact(c *replica.Compact) {
+	p.writes.waiting = append(p.writes.waiting, logWork{compact: c})
 }
 
 // put writes a replica's durable state, as a storage engine does: all or
@@ -121,50 +133,31 @@ func (l hostLog) Compact(index uint64) error {
 	return nil
 }
 
-// stepWork is work for the state machine: one of its fields.
-type stepWork struct {
-	step    *replica.Apply
-	restore *arrived
-}
-
-// arrived is a snapshot that came from a peer.
-type arrived struct {
-	from, stream uint64
-	header       *pb.Message
-	body         []byte
-}
-
-type stepQueue struct {
-	waiting []stepWork
-	busy    bool
-}
-
-// startSteps gives the state machine its next piece of work.
-func (p *hostProcess) startSteps() {
-	q := &p.steps
-	if q.busy || len(q.waiting) == 0 {
+// Step gives the state machine its next piece of work.
+func (p *hostProcess) Step() {
+	w := p.drive.Take()
+	if w.Apply != nil {
+		p.n.later(p.s.rng.Within(0, p.s.plan.applyMax), func() { p.applyStep(*w.Apply) })
 		return
 	}
-	w := q.waiting[0]
-	q.waiting, q.busy = q.waiting[1:], true
-	if w.step != nil {
-		p.n.later(p.s.rng.Within(0, p.s.plan.applyMax), func() { p.applyStep(*w.step) })
+	in := w.Restore
+	if in.Err != nil {
+		p.n.later(0, func() { p.drive.Restored(in, in.Err) })
 		return
 	}
 	// The state machine makes a restored state durable before it says so.
 	inc := p.n.incarnation
 	p.n.spindle.Beside(p.n.syncTime(), func() {
 		if p.n.incarnation == inc {
-			snap := w.restore.header.GetSnapshot()
-			p.n.kept = keptState{index: snap.GetMetadata().GetIndex(), host: snap.GetData(), store: w.restore.body}
-			p.n.whenAwake(func() { p.restored(w.restore) })
+			snap := in.Header.GetSnapshot()
+			p.n.kept = keptState{index: snap.GetMetadata().GetIndex(), host: snap.GetData(), store: in.Body}
+			p.n.whenAwake(func() { p.restored(in) })
 		}
 	})
 }
 
 // applyStep applies a step, unless the state is beyond it already.
 func (p *hostProcess) applyStep(a replica.Apply) {
-	p.steps.busy = false
 	var results []any
 	if a.Batch.Index > p.applied {
 		for _, data := range a.Batch.Commands {
@@ -183,9 +176,8 @@ func (p *hostProcess) applyStep(a replica.Apply) {
 		p.s.check.equal(p.n, p.applied, p.store.digest())
 		p.keepState()
 	}
-	p.r.ApplyDone(a, results)
-	p.turn()
-	p.startSteps()
+	p.post(func(r *replica.Replica) { r.ApplyDone(a, results) })
+	p.drive.Stepped()
 }
 
 // keepState writes a copy of the state to the state machine's own storage now
@@ -207,17 +199,16 @@ func (p *hostProcess) keepState() {
 		}
 		p.n.whenAwake(func() {
 			p.flushing = false
-			p.r.Durable(state.index)
-			p.turn()
+			p.post(func(r *replica.Replica) { r.Durable(state.index) })
 		})
 	})
 }
 
 // restored puts the state of a snapshot into force, which is durable by now.
-func (p *hostProcess) restored(a *arrived) {
-	p.steps.busy = false
-	index := a.header.GetSnapshot().GetMetadata().GetIndex()
-	if err := p.store.decode(a.body); err != nil {
+func (p *hostProcess) restored(in *world.Incoming) {
+	snap := in.Header.GetSnapshot()
+	index := snap.GetMetadata().GetIndex()
+	if err := p.store.decode(in.Body); err != nil {
 		p.s.fail(EqualStates, "node %d: snapshot: %v", p.n.id, err)
 		return
 	}
@@ -225,18 +216,17 @@ func (p *hostProcess) restored(a *arrived) {
 		p.s.fail(ApplyOrder, "node %d restores the state at %d after it applied %d", p.n.id, index, p.applied)
 		return
 	}
-	p.applied, p.hostBytes = index, a.header.GetSnapshot().GetData()
+	p.applied, p.hostBytes = index, snap.GetData()
 	p.s.check.equal(p.n, index, p.store.digest())
-	p.r.SnapshotRestored(a.header, nil)
-	p.r.Durable(index)
-	p.post(a.from, wire.ChunkStatus{Stream: a.stream, OK: true})
-	p.turn()
-	p.startSteps()
+	p.drive.Restored(in, nil)
+	p.post(func(r *replica.Replica) { r.Durable(index) })
 }
 
-// post sends something of the host's own.
-func (p *hostProcess) post(to uint64, body wire.Body) {
-	p.send(wire.Message{Group: hostGroup, From: p.n.id, To: to, Body: body})
+// Send sends messages.
+func (p *hostProcess) Send(messages []wire.Message) {
+	for _, m := range messages {
+		p.send(m)
+	}
 }
 
 // send puts a message into a frame and gives it to the network.
@@ -250,63 +240,66 @@ func (p *hostProcess) send(m wire.Message) {
 		return
 	}
 	pkt := packet{from: n.id, to: m.To, data: frame.Bytes()}
-	c, isSnapshot := m.Body.(wire.Chunk)
-	switch {
-	case isSnapshot && s.opts.Bug == SilentLoss:
-	case isSnapshot:
-		pkt.lost = n.bound(func() { p.streamEnded(c.Stream, errLost) })
-	case !s.rng.Chance(s.plan.silent):
-		pkt.lost = n.bound(func() {
-			p.r.Unreachable(m.To)
-			p.turn()
-		})
+	_, isSnapshot := m.Body.(wire.Chunk)
+	if isSnapshot && s.opts.Bug != SilentLoss || !isSnapshot && !s.rng.Chance(s.plan.silent) {
+		pkt.lost = n.bound(func() { p.drive.Unreachable(m.To) })
 	}
 	s.net.send(pkt)
 }
 
-var (
-	errLost    = errors.New("the snapshot was lost on the way")
-	errRefused = errors.New("the peer did not take the snapshot")
-	errSilent  = errors.New("the peer did not answer")
-)
-
-// sendSnapshot sends the present state to a peer, in one piece.
-func (p *hostProcess) sendSnapshot(sn replica.SnapshotSend) {
-	p.s.reach.SnapshotsSent++
-	header, err := replica.SnapshotHeader(sn, replica.SnapshotMeta{Index: p.applied, Host: p.hostBytes})
-	p.stream++
-	stream := p.stream
-	p.streams[stream] = func(err error) { p.r.SnapshotSent(sn.To, err) }
-	if err != nil || p.s.snapshotBusy() {
-		p.n.later(0, func() { p.streamEnded(stream, errLost) })
-		return
+// patience is how long a node waits for the other end of a snapshot.
+func (p *hostProcess) patience() time.Duration {
+	if p.s.opts.Bug == SilentLoss {
+		return 1000 * time.Hour
 	}
-	p.post(sn.To, wire.Chunk{Stream: stream, Header: header, Data: p.store.encode(), Last: true})
-	if p.s.opts.Bug != SilentLoss {
-		p.n.later(10*electionTime, func() { p.streamEnded(stream, errSilent) })
-	}
+	return 10 * electionTime
 }
 
-// streamEnded tells the replica, once, how sending a snapshot went.
-func (p *hostProcess) streamEnded(stream uint64, err error) {
-	if end := p.streams[stream]; end != nil {
-		delete(p.streams, stream)
-		end(err)
-		p.turn()
+var errBusy = errors.New("the snapshot is not ready")
+
+// Open opens the present state for a peer, in one piece.
+func (p *hostProcess) Open(uint64) (world.Snapshot, error) {
+	p.s.reach.SnapshotsSent++
+	if p.s.snapshotBusy() {
+		return world.Snapshot{}, errBusy
+	}
+	body := p.store.encode()
+	return world.Snapshot{Meta: replica.SnapshotMeta{Index: p.applied, Host: p.hostBytes},
+		Body: bytes.NewReader(body), Chunk: len(body) + 1}, nil
+}
+
+// Room has room.
+func (p *hostProcess) Room(_ uint64, next func()) { next() }
+
+// SendChunk sends a snapshot.
+func (p *hostProcess) SendChunk(m wire.Message, _ int, next func()) {
+	p.send(m)
+	next()
+}
+
+// Sent tells the replica how sending went.
+func (p *hostProcess) Sent(to uint64, err error) {
+	p.n.later(0, func() { p.post(func(r *replica.Replica) { r.SnapshotSent(to, err) }) })
+}
+
+// Offered counts snapshots that the replica does not take.
+func (p *hostProcess) Offered(_ uint64, err error) {
+	if err != nil {
+		p.s.reach.SnapshotsRefused++
 	}
 }
 
 // receive takes a frame.
 func (p *hostProcess) receive(from uint64, data []byte) {
-	payload, err := wire.ReadFrame(bytes.NewReader(data), wire.FrameMessages, wire.DefaultMaxFrame, nil)
-	if err == nil {
-		_, err = wire.DecodeMessages(payload, func(m wire.Message) { p.receiveMessage(from, m) })
-	}
-	if err != nil {
-		p.s.fail(NoPanic, "a frame from node %d to node %d does not survive its encoding: %v", from, p.n.id, err)
-		return
-	}
-	p.turn()
+	p.post(func(*replica.Replica) {
+		payload, err := wire.ReadFrame(bytes.NewReader(data), wire.FrameMessages, wire.DefaultMaxFrame, nil)
+		if err == nil {
+			_, err = wire.DecodeMessages(payload, func(m wire.Message) { p.receiveMessage(from, m) })
+		}
+		if err != nil {
+			p.s.fail(NoPanic, "a frame from node %d to node %d does not survive its encoding: %v", from, p.n.id, err)
+		}
+	})
 }
 
 func (p *hostProcess) receiveMessage(from uint64, m wire.Message) {
@@ -315,32 +308,12 @@ func (p *hostProcess) receiveMessage(from uint64, m wire.Message) {
 		p.s.tellMessage(p.n.id, "<", b.Message)
 	case wire.Chunk:
 		p.s.tellMessage(p.n.id, "< chunk", b.Header)
-		p.offered(from, b)
-		return
 	case wire.ChunkStatus:
 		p.s.tell(p.n.id, "< chunk status %d>%d %v", from, p.n.id, b.OK)
-		err := error(nil)
-		if !b.OK {
-			err = errRefused
-		}
-		p.streamEnded(b.Stream, err)
-		return
 	default:
 		p.s.tell(p.n.id, "< %v %d>%d", m.Kind(), from, p.n.id)
 	}
-	if err := p.r.Receive(m); err != nil {
+	if err := p.drive.Deliver(m); err != nil {
 		p.s.fail(NoPanic, "node %d refuses a message of node %d: %v", p.n.id, from, err)
 	}
-}
-
-// offered takes a snapshot if the replica wants it.
-func (p *hostProcess) offered(from uint64, c wire.Chunk) {
-	if err := p.r.OfferSnapshot(from, c.Header); err != nil {
-		p.s.reach.SnapshotsRefused++
-		p.post(from, wire.ChunkStatus{Stream: c.Stream, OK: errors.Is(err, replica.ErrNotNeeded), Reason: err.Error()})
-		return
-	}
-	p.turn() // the steps that the replica was given before go first
-	p.steps.waiting = append(p.steps.waiting, stepWork{restore: &arrived{from: from, stream: c.Stream, header: c.Header, body: c.Data}})
-	p.startSteps()
 }

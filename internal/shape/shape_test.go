@@ -81,3 +81,19 @@ func TestProcessesWithoutTheKitAreCounted(t *testing.T) {
 	require.Contains(t, out.String(), "packages with processes of nodes\t1\t1 b\n")
 	require.Contains(t, out.String(), "packages with loads on processes\t1\t-\n")
 }
+
+// unusedAtMost is the number of exported names that no other package uses. A change that
+// lowers the number lowers the bound.
+const unusedAtMost = 194
+
+func TestExportedNamesThatNobodyUsesDoNotGrow(t *testing.T) {
+	root, err := docs.Root()
+	require.NoError(t, err)
+	unused, err := unusedNames(root)
+	require.NoError(t, err)
+	n := 0
+	for _, names := range unused {
+		n += len(names)
+	}
+	require.LessOrEqual(t, n, unusedAtMost, "write new names small, or have another package use them: go run ./internal/shape lists these: %v", unused)
+}
