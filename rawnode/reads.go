@@ -64,12 +64,15 @@ type ReadPolicy = replica.ReadPolicy
 // anywhere before the read. The leader confirms the read, by a round of heartbeats for all
 // waiting reads, or by its lease if ReplicaConfig.ReadOnly says so. With
 // ReplicaConfig.Leases, ReadIndex is the cheapest linearizable policy: see [AtResponder].
+// If the leader does not answer for a quarter of an election timeout, or none is known, but was
+// since the start of the Host, a majority is asked, as for [QuorumRead], and then both in turns.
 type ReadIndex = replica.ReadIndex
 
 // AtResponder is the policy for linearizable reads that this node answers from its own
 // state, without a message, if it is a responder of the keys by roster leases
 // (ReplicaConfig.Leases), or leads and has its lease. Otherwise, and after a short wait
-// (raft.Leases.Hold), the leader is asked. Where leases are off it is [ReadIndex].
+// (raft.Leases.Hold), the leader is asked, and then a majority, as for [ReadIndex]. Where
+// leases are off it is [ReadIndex].
 type AtResponder = replica.AtResponder
 
 // LeaderLease is the policy for linearizable reads that the leader vouches for, also
@@ -80,8 +83,8 @@ type LeaderLease = replica.LeaderLease
 // QuorumRead is the policy for linearizable reads that do without the leader: a majority
 // of the voters says where its logs end, and the read waits until this node has applied
 // the last of these entries. It needs no clock, and goes on while there is no leader, if
-// nothing is under way. After half an election timeout the leader is asked, as for
-// [ReadIndex]: an entry at the end of some log may never be committed.
+// nothing is under way. After half an election timeout the leader is asked, and then both in
+// turns, as for [ReadIndex]: an entry at the end of some log may never be committed.
 type QuorumRead = replica.QuorumRead
 
 // BoundedStaleness is the policy for reads that see everything that was acknowledged,

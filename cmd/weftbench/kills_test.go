@@ -20,7 +20,7 @@ import (
 // besides.
 func TestKills(t *testing.T) {
 	const patient = 20 * time.Second
-	out, progress, err := weftbench(t, "kills", "--kvdemo", buildKvdemo(t), "--data", t.TempDir(), "--kills", "1", "--faults", "1", "--json")
+	out, progress, err := weftbench(t, "kills", "--kvdemo", buildKvdemo(t), "--data", t.TempDir(), "--kills", "1", "--reads", "1", "--faults", "1", "--json")
 	require.NoError(t, err, progress)
 	var r killsbench.Results
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
@@ -28,6 +28,11 @@ func TestKills(t *testing.T) {
 	for _, g := range r.Gaps {
 		require.Positive(t, g.Gap, g.Side)
 		require.Less(t, g.Gap, patient, g.Side)
+	}
+	require.Len(t, r.Reads, 2*2*3, "sides, nodes that survive, policies")
+	for _, x := range r.Reads {
+		require.Greater(t, x.Begun, 20)
+		require.NotEmpty(t, x.Took, "%s, %s", x.Side, x.Policy)
 	}
 	require.Len(t, r.Faults, 7)
 	holds := 0

@@ -141,9 +141,9 @@ func TestReadBehindOneThatIsLostIsAnswered(t *testing.T) {
 	c := newLeaseCluster(t, 1, 2, 3)
 	c.elect(1)
 	c.names(1, 2)
-	isRead := func(m wire.Message) bool {
+	isRead := func(m wire.Message) bool { // to the leader, or to a majority, which is asked in its turn
 		b, ok := m.Body.(wire.Raft)
-		return ok && b.GetType() == pb.MsgReadIndex
+		return ok && b.GetType() == pb.MsgReadIndex || m.Kind() == wire.KindLogEnd
 	}
 	isAck := func(m wire.Message) bool {
 		b, ok := m.Body.(wire.Raft)

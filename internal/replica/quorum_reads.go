@@ -10,6 +10,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/raft"
 )
 
 // A quorum read (Charapko and others, HotStorage 2019) asks a majority where its logs
@@ -80,8 +81,38 @@ func (r *Replica) quorumLate(w waitingRead) bool {
 	return r.ticks-w.begun >= max(1, uint64(r.cfg.ElectionTick)/2)
 }
 
+// askQuorumInstead lets reads ask a majority that a leader does not answer: as soon as this node
+// knows of no leader, or after a quarter of an election timeout. A read asks the leader and a
+// majority in turns until it is answered: reads go on while the members elect a leader. The first
+// leader since the start is waited for, because callers begin with a read to find the group at work.
+func (r *Replica) askQuorumInstead(l *readLane) {
+	if l.empty() || l.what.route != viaCore || r.leads() || !r.reads.led {
+		return
+	}
+	turn := func(w waitingRead) bool {
+		switch w.policy.(type) {
+		case ReadIndex, AtResponder, QuorumRead:
+		default:
+			return false
+		}
+		if w.call.ended || r.state.Lead != raft.None && r.ticks-w.begun < max(1, uint64(r.cfg.ElectionTick)/4) {
+			return false
+		}
+		r.count.QuorumTurns++
+		w.begun = r.ticks
+		r.await(w, question{viaQuorum, w.spans})
+		return true
+	}
+	l.waiting = slices.DeleteFunc(l.waiting, turn)
+	if l.round = slices.DeleteFunc(l.round, turn); l.asked && len(l.round) == 0 {
+		delete(r.reads.rounds, l.number) // nobody needs its answer
+		l.asked = false
+	}
+}
+
 func (r *Replica) askLeaderInstead(w waitingRead) {
 	r.count.QuorumFallbacks++
+	w.begun = r.ticks
 	w.call.waiting = "the leader to confirm the read, after a majority did not in time"
 	r.await(w, question{viaCore, w.spans})
 }

@@ -11,6 +11,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/raft"
 )
 
 var byQuorum = ReadOptions{Policy: QuorumRead{}}
@@ -68,6 +69,42 @@ func TestQuorumReadFallsBackToTheLeader(t *testing.T) {
 	require.Equal(t, ServedByLeader, c.result(read).Read.By)
 	require.EqualValues(t, 1, c.nodes[3].r.Status().Counters.QuorumFallbacks)
 	require.True(t, c.nodes[3].r.reads.quorum.empty())
+}
+
+// The leader dies. Reads that may be answered by any voucher ask a majority after a quarter of an
+// election timeout, and at once when nobody leads, long before there is another leader.
+func TestReadsGoToAMajorityWhenTheLeaderIsDead(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		c := newCluster(t, core, 1, 2, 3)
+		c.elect(1)
+		write := c.propose(1, "a")
+		c.run(2)
+		require.NoError(t, c.result(write).Err)
+		r := c.nodes[2].r
+		dead := func(m wire.Message) bool { return m.From == 1 || m.To == 1 }
+		c.lose = dead
+		read, leased := c.read(2, ReadIndex{}), c.read(2, LeaderLease{})
+		c.run(1)
+		require.NotContains(t, c.done, read, "the leader may be slow")
+		c.run(r.cfg.ElectionTick/4 + 1)
+		require.EqualValues(t, 1, r.state.Lead, "nobody has noticed")
+		require.Equal(t, ServedByQuorum, c.result(read).Read.By)
+		require.GreaterOrEqual(t, c.result(read).Index, c.result(write).Index)
+
+		c.lose = func(m wire.Message) bool { return dead(m) || m.Kind() != wire.KindLogEnd }
+		for range 10 * r.cfg.ElectionTick {
+			if r.state.Lead == raft.None {
+				break
+			}
+			c.run(1)
+		}
+		require.Zero(t, r.state.Lead)
+		read = c.read(2, AtResponder{})
+		c.settle()
+		require.Equal(t, ServedByQuorum, c.result(read).Read.By)
+		require.NotEqual(t, ServedByQuorum, c.done[leased].Read.By)
+		require.GreaterOrEqual(t, r.Status().Counters.QuorumTurns, uint64(2))
+	})
 }
 
 // Node 3 has applied nothing since the members were {1, 2, 3}, and the group has moved on

@@ -29,6 +29,7 @@ type barrier struct {
 	byWhat map[question]*readLane
 	rounds map[uint64]*readLane // that are under way, by number
 	quorum quorumReads
+	led    bool // this node has known a leader
 	view   readView
 	ready  []confirmedRead
 }
@@ -52,7 +53,7 @@ type waitingRead struct {
 	call   *pendingCall
 	policy ReadPolicy
 	spans  string // encoded
-	begun  uint64 // tick
+	begun  uint64 // tick at which the present voucher was asked first
 }
 
 // confirmedRead waits for the state machine.
@@ -169,6 +170,10 @@ func (r *Replica) startReads() {
 	}
 	r.readWithoutRound()
 	r.releaseReads()
+	r.askQuorumInstead(b.plain)
+	for _, l := range b.others {
+		r.askQuorumInstead(l)
+	}
 	r.askQuorum()
 	r.startRound(b.plain)
 	b.others = slices.DeleteFunc(b.others, func(l *readLane) bool {

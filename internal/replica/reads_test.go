@@ -66,7 +66,7 @@ func TestBoundedStalenessCountsFromTheQuestion(t *testing.T) {
 		}
 		return false
 	}
-	slow := c.read(3, nil)
+	slow := c.read(3, LeaderLease{}) // which asks nobody else
 	c.run(4)
 	require.NotContains(t, c.done, slow)
 	c.lose = func(wire.Message) bool { return false }
@@ -108,7 +108,7 @@ func TestAnswerToAQuestionGivenUpAnswersNoLaterRead(t *testing.T) {
 			if m.To == 3 && ok && b.GetType() == pb.MsgReadIndexResp {
 				answers = append(answers, m)
 			}
-			return m.To == 3 && ok && b.GetType() != pb.MsgHeartbeat
+			return m.To == 3 && (ok && b.GetType() != pb.MsgHeartbeat || m.Kind() == wire.KindLogEnd)
 		}
 		early := c.read(3, ReadIndex{})
 		c.settle()

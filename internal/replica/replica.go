@@ -297,6 +297,7 @@ func (r *Replica) refresh() {
 	}
 	if r.state.Lead != before.Lead || r.state.Term != before.Term {
 		r.reads.leaderChanged()
+		r.reads.led = r.reads.led || r.state.Lead != raft.None
 		r.moves.leaderChanged()
 		r.leaving = parting{}
 		clear(r.inquiries.open)

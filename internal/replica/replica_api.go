@@ -153,6 +153,7 @@ type Counters struct {
 	ReadsByPermit                     uint64 // of ReadsByLease and ReadsByRoster: without a turn of the replica
 	QuorumRounds                      uint64 // questions to a majority where their logs end
 	QuorumFallbacks                   uint64 // quorum reads that had to ask the leader
+	QuorumTurns                       uint64 // reads that asked a majority, as no leader answered
 	QuorumRestarts                    uint64 // quorum reads that met a change of members
 	SnapshotsSent, SnapshotsInstalled uint64
 	SnapshotsFailed                   uint64 // to be sent, at this end or the other

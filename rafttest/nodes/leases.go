@@ -212,6 +212,7 @@ func (m *member) countLeases() {
 	st, r := m.r.Status(), &m.n.w.reach
 	r.QuorumRestarts += st.Counters.QuorumRestarts
 	r.QuorumFallbacks += st.Counters.QuorumFallbacks
+	r.QuorumTurns += st.Counters.QuorumTurns
 	s := st.Leases
 	if s == nil {
 		return

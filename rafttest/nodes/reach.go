@@ -34,7 +34,7 @@ type Reach struct {
 	Raised, Recoveries, Densified                        uint64
 	RosterReads, LeaseReads, QuorumReads, StaleReads     uint64 // by the kind of voucher
 	PermitReads, PermitReadsAtPause                      uint64 // of RosterReads and LeaseReads: without a turn
-	QuorumFallbacks, QuorumRestarts                      uint64
+	QuorumFallbacks, QuorumRestarts, QuorumTurns         uint64
 	WaitedReads, HeldReads, CutReads                     uint64 // of the reads at responders
 	Wishes, Granted, Revoked, Adopted, Removed, Restored uint64 // leases and rosters
 	NoteCommits                                          uint64

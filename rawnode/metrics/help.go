@@ -67,6 +67,7 @@ var help = map[string]string{
 	"host.ReadsStale":         "Reads of an older state, as their policy allows.",
 	"host.QuorumRounds":       "Questions to a majority where its logs end, for quorum reads.",
 	"host.QuorumFallbacks":    "Quorum reads that had to ask the leader after all.",
+	"host.QuorumTurns":        "Linearizable reads that asked a majority, because no leader answered in time.",
 	"host.QuorumRestarts":     "Quorum reads that met a change of members and asked again.",
 	"host.ReadRounds":         "Rounds in which the leader was asked for the index of reads; one round serves many reads.",
 	"host.SnapshotsSent":      "Snapshots sent.",

@@ -3,7 +3,8 @@
 
 // Package killsbench measures what clients of real processes see when a node of a cluster with
 // roster leases fails: how long no write is acknowledged after the leader was killed, with
-// leases off and on in turns; and how long a responder that fails holds writes up.
+// leases off and on in turns; which reads at the other nodes are answered meanwhile; and how long
+// a responder that fails holds writes up.
 //
 // Clients write all the time, a new call to every node at a fixed pace, whatever became of
 // the calls before: so the first answer to a call that began after a failure tells when
@@ -28,9 +29,9 @@ import (
 type Config struct {
 	Kvdemo, Dir string
 	Nodes       int
-	// Kills is how many leaders are killed on each side; Faults how often responders fail in
-	// each way.
-	Kills, Faults int
+	// Kills is how many leaders are killed on each side, and Reads how many more under reads;
+	// Faults is how often responders fail in each way.
+	Kills, Reads, Faults int
 	// Tick and ElectionTicks are those of the nodes.
 	Tick          time.Duration
 	ElectionTicks int
@@ -47,6 +48,7 @@ type Gap struct {
 // Results are what was measured.
 type Results struct {
 	Gaps   []Gap   `json:"gaps"`
+	Reads  []Reads `json:"reads"`
 	Faults []Fault `json:"faults"`
 }
 
@@ -68,9 +70,14 @@ type bench struct {
 // Run kills leaders, and has responders fail.
 func Run(ctx context.Context, cfg Config) (*Results, error) {
 	b := &bench{cfg: cfg, begun: time.Now()}
-	sides := []*side{{name: "leases off"}, {name: "leases", leases: true}}
+	sides := func() []*side { return []*side{{name: "leases off"}, {name: "leases", leases: true}} }
 	if cfg.Kills > 0 {
-		if err := b.kills(ctx, sides); err != nil {
+		if err := b.kills(ctx, sides()); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.Reads > 0 {
+		if err := b.reads(ctx, sides()); err != nil {
 			return nil, err
 		}
 	}
@@ -150,11 +157,13 @@ func (b *bench) kills(ctx context.Context, sides []*side) (err error) {
 }
 
 // rounds returns the least number of failures behind a figure.
-func (c Config) rounds() int {
-	if c.Kills == 0 || c.Faults == 0 {
-		return max(c.Kills, c.Faults)
+func (c Config) rounds() (least int) {
+	for _, n := range []int{c.Kills, c.Reads, c.Faults} {
+		if n > 0 && (least == 0 || n < least) {
+			least = n
+		}
 	}
-	return min(c.Kills, c.Faults)
+	return least
 }
 
 // Publishable returns an error if the report is to go into a document, and rests on too little.

@@ -95,3 +95,19 @@ func TestReport(t *testing.T) {
 	require.Len(t, s.Tables[1].Rows, 2)
 	require.Equal(t, []string{"2", "900", "1", "0", "0", "20", "1.000", "2.000", "2", "3.000"}, s.Tables[1].Rows[1][2:])
 }
+
+func TestReadsTableCountsReadsWithoutAnAnswer(t *testing.T) {
+	took := func(n int, d time.Duration) (list []time.Duration) {
+		for range n {
+			list = append(list, d)
+		}
+		return list
+	}
+	table := readsTable([]Reads{
+		{Side: "leases", Policy: "responder", Begun: 100, Took: took(100, ms)},
+		{Side: "leases", Policy: "responder", Begun: 100, Took: append(took(50, 50*ms), took(30, 1500*ms)...)},
+		{Side: "leases", Policy: "leader", Begun: 10, Took: took(10, 200*ms)},
+	})
+	require.Equal(t, []string{"leases", "responder", "200", "50.00%", "75.00%", "75.00%", "90.00%", "80.00%", "1.000", "none"}, table.Rows[1])
+	require.Equal(t, []string{"leases", "leader", "10", "0.00%", "0.00%", "100.00%", "100.00%", "100.00%", "200.000", "200.000"}, table.Rows[2])
+}

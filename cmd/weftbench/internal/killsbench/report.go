@@ -24,6 +24,9 @@ func Report(cfg Config, r *Results) *lab.Section {
 	if len(r.Gaps) > 0 {
 		s.Tables = append(s.Tables, gapTable(r.Gaps))
 	}
+	if len(r.Reads) > 0 {
+		s.Tables = append(s.Tables, readsTable(r.Reads))
+	}
 	if len(r.Faults) > 0 {
 		s.Tables = append(s.Tables, faultTable(r.Faults))
 	}
