@@ -21,6 +21,8 @@ import (
 	"github.com/weftraft/weft"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/session"
+	"github.com/weftraft/weft/rawnode/state"
 )
 
 // misuse is a mistake, and what the caller is told.
@@ -235,6 +237,33 @@ var groupMistakes = []misuse{
 		_, err := odd.group.Propose(within(t), []byte("for a part of them"))
 		return err
 	}, weft.ErrFirstMembers, "with the members [1 2 3]"},
+	{"limits of sessions that differ", func(t *testing.T, c *misused) error {
+		peers := addressesOf(t, 1, 2, 3)
+		var odd *weft.Replicated[words]
+		for id := range peers {
+			m := newMember(t, id, peers)
+			m.options.Cluster = testCluster + 10
+			node, err := weft.Open(m.options)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, node.Close(within(t))) })
+			limits := session.DefaultLimits
+			if id == 2 {
+				limits.Sessions = 7
+			}
+			group, err := weft.Replicate(node, 1, func() words { return words{} }, weft.Sessions(limits))
+			require.NoError(t, err)
+			if id == 2 {
+				odd = group
+			}
+		}
+		var err error
+		eventually(t, func() bool { // the others may not have spoken yet
+			_, err = odd.Propose(brief(t), state.OpenSession())
+			require.Error(t, err)
+			return errors.Is(err, weft.ErrSettings)
+		}, "the call says why there is no leader")
+		return err
+	}, weft.ErrSettings, `session limits is "7 sessions of 16 results in 65536 bytes" at node 2`},
 	{"a node of another cluster", func(t *testing.T, c *misused) error {
 		m := joiner(t, 9, c.all[1])
 		m.options.Cluster = testCluster + 9

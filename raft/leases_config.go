@@ -79,7 +79,9 @@ type Leases struct {
 	Tuner *leases.TunerConfig
 	// Spans, if set, returns the keys that a payload writes: every key if it
 	// returns nil. Of a coded entry it gets the clear prefix. It must never leave out
-	// a key; one too many costs time. nil: a payload writes every key.
+	// a key; one too many costs time. Each member goes by its own Spans, which nobody
+	// compares, and during an upgrade gets payloads of later versions: of a payload that
+	// it does not know to the end Spans returns nil. nil: a payload writes every key.
 	Spans func(data []byte) []leases.Span
 	// Served, if set, is told of each read of this node's host that the node answers by
 	// its own lease, as the leader or as a responder, before its ReadState is in a Ready.

@@ -264,8 +264,9 @@ func (h *Host) TransferLeader(ctx context.Context, to uint64) error {
 	return err
 }
 
-// Densify(true) stops the group from appending coded entries until Densify(false), in preparation
-// for a downgrade. Status().Coding.Dense reports whether the log of this node has no coded entry
+// Densify(true) stops the group from appending coded entries until Densify(false), or the end of this
+// host, in preparation for a downgrade: a member says so while it runs, and has to be told again after
+// a start. Status().Coding.Dense reports whether the log of this node has no coded entry
 // left.
 func (h *Host) Densify(on bool) { h.inbox.post(func(r *replica.Replica) { r.Densify(on) }) }
 

@@ -245,6 +245,12 @@ func (a *agreement) misfits() (m map[uint64]error) {
 	return m
 }
 
+// barred reports whether a peer is known to have another setting that must be equal.
+func (a *agreement) barred(peer uint64) bool {
+	p := a.peers[peer]
+	return p != nil && p.bars
+}
+
 // barring returns why nothing is taken from some peers, or nil.
 func (a *agreement) barring() error {
 	var errs []error

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/wire"
 )
@@ -149,4 +150,21 @@ func TestSettingsOfStateMachinesAreBounded(t *testing.T) {
 	require.ErrorContains(t, cfg.Validate(), "64 settings, want at most 32")
 	cfg.Equal = []Setting{{Value: "1"}}
 	require.ErrorContains(t, cfg.Validate(), "a name of 0 bytes")
+}
+
+// A member that was started anew with another setting is no source of snapshots, though its log is
+// complete and the leader has just heard from it.
+func TestMemberWithAnotherSettingIsNoSourceOfSnapshots(t *testing.T) {
+	c := newSetCluster(t, Weft, "10", "10", "10")
+	leader := c.elect(1)
+	c.propose(1, "x")
+	c.run(2)
+	snap := &pb.Message{To: new(uint64(2)), Snapshot: &pb.Snapshot{Metadata: &pb.SnapshotMetadata{Index: new(uint64(3))}}}
+	require.Equal(t, []uint64{3}, leader.r.sources(snap))
+	c.nodes[3].cfg.Equal = sessions("5")
+	c.start(c.nodes[3])
+	c.run(1)
+	require.True(t, leader.r.reachable(3))
+	require.Empty(t, leader.r.sources(snap))
+	require.ErrorIs(t, c.nodes[3].r.OfferedFetch(1, wire.Offer{Term: leader.r.state.Term, Index: 9}), ErrSettings)
 }

@@ -55,7 +55,7 @@ func SnapshotHeader(s SnapshotSend, meta SnapshotMeta) (*pb.Message, error) {
 func (r *Replica) sources(snap *pb.Message) (ids []uint64) {
 	_, progress := r.core.Members()
 	for id, p := range progress {
-		if id != r.cfg.ID && id != snap.GetTo() && p.Match >= snap.GetSnapshot().GetMetadata().GetIndex() && r.reachable(id) {
+		if id != r.cfg.ID && id != snap.GetTo() && p.Match >= snap.GetSnapshot().GetMetadata().GetIndex() && r.reachable(id) && !r.settings.barred(id) {
 			ids = append(ids, id)
 		}
 	}
@@ -108,6 +108,8 @@ func (r *Replica) OfferedFetch(from uint64, o wire.Offer) error {
 		return fmt.Errorf("%w: node %d offers a snapshot of index %d in term %d", ErrBadMessage, from, o.Index, o.Term)
 	case o.Term < r.state.Term:
 		return fmt.Errorf("this node is in term %d, the snapshot was offered in term %d", r.state.Term, o.Term)
+	case r.settings.barred(from):
+		return fmt.Errorf("%w: nothing is taken from node %d", ErrSettings, from)
 	case o.Index <= r.host.at.index:
 		r.step(&pb.Message{Type: pb.MsgSnap.Enum(), From: new(from), To: new(r.cfg.ID), Term: new(o.Term),
 			Snapshot: &pb.Snapshot{Metadata: r.host.meta(), Data: r.host.encode()}})
