@@ -6,6 +6,7 @@ package wire
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -159,6 +160,33 @@ func decodeSettings(d *decoder) Settings {
 	return b
 }
 
+func (Health) size() int { return 4*8 + 3*10 }
+
+func (b Health) encode(e *encoder) {
+	for _, d := range [...]time.Duration{b.Sync, b.Turn, b.Wait, b.Send} {
+		e.uvarint(uint64(min(max(d, 0), maxDelay) / time.Microsecond))
+	}
+	e.bool(b.Stalled)
+	e.uvarint(b.Weight)
+	e.uvarint(b.GroupWeight)
+}
+
+// maxDelay bounds the delays of a Health: a longer one says no more.
+const maxDelay = 24 * time.Hour
+
+func decodeHealth(d *decoder) (b Health) {
+	for _, delay := range [...]*time.Duration{&b.Sync, &b.Turn, &b.Wait, &b.Send} {
+		us := d.uvarint()
+		if us > uint64(maxDelay/time.Microsecond) {
+			d.fail("a delay of %d µs", us)
+		}
+		*delay = time.Duration(us) * time.Microsecond
+	}
+	b.Stalled, b.Weight, b.GroupWeight = d.bool(), d.uvarint(), d.uvarint()
+	d.rest()
+	return b
+}
+
 func decodeLogEnd(d *decoder) LogEnd {
 	b := LogEnd{Boot: d.uvarint(), Number: d.uvarint(), Answer: d.bool(), Index: d.uvarint()}
 	first := d.uvarint()
@@ -266,6 +294,8 @@ func decodeBody(k Kind, d *decoder) (Body, error) {
 		body = Offer{Stream: d.uvarint(), Term: d.uvarint(), Index: d.uvarint(), Sources: d.ids()}
 	case KindFetch:
 		body = decodeFetch(d)
+	case kindHealth:
+		body = decodeHealth(d)
 	}
 	if d.err == nil && len(d.b) > 0 {
 		d.fail("%d bytes behind a %v", len(d.b), k)

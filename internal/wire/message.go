@@ -6,6 +6,7 @@ package wire
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 )
@@ -56,10 +57,11 @@ const (
 	KindSettings                    // Settings
 	KindOffer                       // Offer
 	KindFetch                       // Fetch
+	kindHealth                      // Health
 	endOfKinds
 )
 
-var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status", "first-members", "log-end", "note", "settings", "snapshot-offer", "snapshot-fetch"}
+var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status", "first-members", "log-end", "note", "settings", "snapshot-offer", "snapshot-fetch", "health"}
 
 // String returns the kind's name.
 func (k Kind) String() string {
@@ -126,7 +128,7 @@ func (c Class) String() string {
 func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // Body is one of Raft, Proposal, Verdict, Transfer, Chunk, ChunkStatus, First, LogEnd,
-// Note, Settings, Offer and Fetch.
+// Note, Settings, Offer, Fetch and Health.
 type Body interface {
 	kind() Kind
 	class() Class
@@ -316,6 +318,17 @@ type Fetch struct {
 	Number, Until uint64
 }
 
+// Health tells another node how long things take at the sending node. Any group that both nodes have
+// may carry it. Fields behind the known fields are ignored, so that later versions can add fields.
+type Health struct {
+	// Sync, Turn, Wait and Send are as in placement.Figure, in whole microseconds.
+	Sync, Turn, Wait, Send time.Duration
+	Stalled                bool
+	// Weight is the node's weight as a leader. GroupWeight is 0, or one more than the weight of the node
+	// in the message's group, where that is another.
+	Weight, GroupWeight uint64
+}
+
 // maxFirst is how many first members a First can have, and how many sources an Offer.
 const maxFirst = 1000
 
@@ -331,6 +344,7 @@ func (Note) kind() Kind        { return kindNote }
 func (Settings) kind() Kind    { return KindSettings }
 func (Offer) kind() Kind       { return KindOffer }
 func (Fetch) kind() Kind       { return KindFetch }
+func (Health) kind() Kind      { return kindHealth }
 
 func (b Raft) class() Class {
 	switch b.GetType() {
@@ -354,3 +368,4 @@ func (Note) class() Class        { return ClassBackground }
 func (Settings) class() Class    { return ClassControl }
 func (Offer) class() Class       { return ClassControl }
 func (Fetch) class() Class       { return ClassControl }
+func (Health) class() Class      { return ClassControl }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
@@ -82,6 +83,8 @@ func samples() []Message {
 		Offer{Stream: 1, Term: 4, Index: 1<<64 - 1, Sources: []uint64{2, 5, 1<<64 - 1}},
 		Fetch{Step: FetchAsk, Stream: 1 << 63, Term: 4, Index: 77},
 		Fetch{Step: FetchLives, Stream: 1<<64 - 1, Term: 1<<64 - 1, Index: 1<<64 - 1, Number: 1<<64 - 1, Until: 1<<64 - 1},
+		Health{},
+		Health{Sync: maxDelay, Turn: time.Microsecond, Wait: maxDelay, Send: maxDelay, Stalled: true, Weight: 1<<64 - 1, GroupWeight: 1<<64 - 1},
 	}
 	var ms []Message
 	for i, b := range bodies {

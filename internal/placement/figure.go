@@ -1,0 +1,56 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"fmt"
+	"time"
+)
+
+// Figure is how long things take at a node: for each kind of work the duration that a quarter of the
+// time spent on it exceeded, in the last one to two election timeouts. With fewer than four
+// pieces of work, which took less than half an election timeout, a part is the shortest duration; 0 without any.
+type Figure struct {
+	// Sync is the time from when a write was handed to the log until it was durable, and the node knew.
+	// A write that takes longer than a quarter of an election timeout counts at each tick, with its age.
+	Sync time.Duration
+	// Turn is the time of a turn of a group: reading inputs, stepping the core, queueing work.
+	Turn time.Duration
+	// Wait is the time from the arrival of an input until a turn took it.
+	Wait time.Duration
+	// Send is how long the oldest message has been in the queue to the nearer half of the other
+	// nodes: a single slow node has a long queue, and it is not the sender's fault.
+	Send time.Duration
+	// Stalled says that the log of a group, or its state, could not be written: the disk is late, or full.
+	Stalled bool
+}
+
+// Delay is the sum of the parts: about how long a command stands at the node.
+func (f Figure) Delay() time.Duration { return f.Sync + f.Turn + f.Wait + f.Send }
+
+// Known reports whether anything was measured.
+func (f Figure) Known() bool { return f.Delay() > 0 }
+
+// String lists the parts.
+func (f Figure) String() string {
+	text := fmt.Sprintf("sync %v, turn %v, wait %v, send %v", f.Sync, f.Turn, f.Wait, f.Send)
+	if f.Stalled {
+		text += ", stalled"
+	}
+	return text
+}
+
+// worse reports whether a delay is worse than another: by Factor, and by Worth.
+func worse(a, b time.Duration) bool { return a > Factor*b && a-b >= Worth }
+
+// Weigh returns the weight that a setting stands for: 0 for the default, and less than 0 for weight 0.
+func Weigh(setting int) int {
+	switch {
+	case setting == 0:
+		return DefaultWeight
+	case setting < 0:
+		return 0
+	}
+	return min(setting, MaxWeight)
+}
