@@ -87,7 +87,17 @@ func (p *placer) group(s Status) placement.Group {
 			g.Hold = true
 		}
 	}
+	g.Candidates = equals(s)
 	return g
+}
+
+// equals returns the voters that are as good as the leader, the leader among them: a group moves to spread
+// the load only among equals. What makes a member worse, or better, is the leader's own business: see Placement.
+func equals(s Status) []uint64 {
+	return slices.DeleteFunc(slices.Clone(s.Members.GetVoters()), func(id uint64) bool {
+		p := s.Progress[id]
+		return id != s.ID && (p.Worse || p.Weight != s.Weight)
+	})
 }
 
 // caughtUpMember reports whether a member could lead as well as the leader.

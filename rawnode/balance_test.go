@@ -18,12 +18,12 @@ import (
 // led is the status of a group with voters 1 to 3, at node 1.
 func led(group, leader uint64, change func(*Status)) Status {
 	s := Status{ID: 1, Group: group, LastIndex: 5000, Members: &pb.ConfState{Voters: []uint64{1, 2, 3}}}
-	s.Lead = leader
+	s.Lead, s.Weight = leader, 100
 	if leader == 1 {
 		s.Role = raft.StateLeader
 		s.Progress = map[uint64]MemberProgress{}
 		for _, id := range s.Members.Voters {
-			s.Progress[id] = MemberProgress{Match: 5000, State: "StateReplicate", RecentActive: true}
+			s.Progress[id] = MemberProgress{Match: 5000, State: "StateReplicate", RecentActive: true, Weight: 100}
 		}
 	}
 	if change != nil {
@@ -78,6 +78,23 @@ func TestPlacerMovesGroupsOnlyWhenSettledAndHealthy(t *testing.T) {
 		require.Empty(t, p.plan([]Status{led(1, 1, fewer), led(2, 1, fewer)}))
 	}
 	require.Len(t, p.plan([]Status{led(1, 1, fewer), led(2, 1, fewer)}), 1)
+
+	// A group moves only among members with the leader's weight that are not worse.
+	member := func(id uint64, change func(*MemberProgress)) func(*Status) {
+		return func(s *Status) {
+			if p, ok := s.Progress[id]; ok {
+				change(&p)
+				s.Progress[id] = p
+			}
+		}
+	}
+	two := member(2, func(p *MemberProgress) { p.Worse = true })
+	require.Equal(t, []placement.Move{{Group: 1, From: 1, To: 3}}, settled(&placer{}, led(1, 1, two), led(2, 1, two)), "node 2 is worse")
+	three := member(3, func(p *MemberProgress) { p.Weight = 50 })
+	both := func(s *Status) { two(s); three(s) }
+	require.Empty(t, settled(&placer{}, led(1, 1, both), led(2, 1, both), led(3, 1, both)))
+	larger := member(3, func(p *MemberProgress) { p.Weight = 200 })
+	require.Equal(t, []placement.Move{{Group: 1, From: 1, To: 2}}, settled(&placer{}, led(1, 1, larger), led(2, 1, larger)), "that is the leader's own business")
 
 	byLoad := &placer{weight: func(s Status) uint64 { return s.Group }}
 	require.Equal(t, []placement.Move{{Group: 5, From: 1, To: 2}}, settled(byLoad, led(5, 1, nil), led(6, 1, nil)), "the lighter of the two groups moves")

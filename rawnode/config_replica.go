@@ -69,6 +69,12 @@ type ReplicaConfig struct {
 	// addition to MaxQueueBytes. A command that is larger than the whole Budget is refused with
 	// ErrTooLarge.
 	Budget *Budget
+	// Placement, unless nil, is this node's, shared by all groups of the node: the leader of the
+	// group hands over to a member that is faster, or preferred. See [NewPlacement].
+	Placement *Placement
+	// LeaderWeight is this node's weight as a leader of this group, in place of the weight of
+	// Placement: 1 to 1000; 0 means the weight of Placement, and less than 0 the weight 0.
+	LeaderWeight int
 	// MaxBatches bounds the batches under way; 0 means 256.
 	MaxBatches int
 

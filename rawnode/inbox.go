@@ -44,7 +44,8 @@ type inbox struct {
 	mu        sync.Mutex
 	room      sync.Cond // a class has gone below its limit, or closed is set
 	items     []input
-	oldest    time.Time // when the first of items arrived
+	oldest    time.Time     // when the first of items arrived
+	waited    time.Duration // how long the oldest input of the last turn had waited
 	stats     StageStats
 	bytes     [wire.NumClasses]int
 	calls     int // in items
@@ -187,7 +188,8 @@ func (b *inbox) take(spare []input, now time.Time) []input {
 	}
 	b.stats.Items += uint64(len(items))
 	b.stats.Bytes += uint64(b.waiting())
-	b.stats.Queued += now.Sub(b.oldest)
+	b.waited = now.Sub(b.oldest)
+	b.stats.Queued += b.waited
 	b.items = spare[:0]
 	full := false
 	for class, bytes := range b.bytes {
@@ -210,11 +212,12 @@ func (b *inbox) waiting() (n int) {
 	return n + b.callBytes
 }
 
-// worked notes how long a turn took.
-func (b *inbox) worked(d time.Duration) {
+// worked notes how long a turn took, and returns how long its oldest input had waited.
+func (b *inbox) worked(d time.Duration) (waited time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stats.Busy += d
+	return b.waited
 }
 
 func (b *inbox) statistics() (st StageStats, dropped uint64) {

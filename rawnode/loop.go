@@ -93,8 +93,11 @@ func (h *Host) turn(r *replica.Replica, spare []input) []input {
 		h.input(r, &items[i])
 	}
 	end := time.Now()
-	h.inbox.worked(end.Sub(start))
+	waited := h.inbox.worked(end.Sub(start))
 	h.flush(r, end.Sub(h.start))
+	if len(items) > 0 && h.cfg.Replica.Placement != nil {
+		r.Turned(waited, time.Since(start))
+	}
 	return items
 }
 

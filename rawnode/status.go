@@ -36,6 +36,8 @@ type Status struct {
 	// taken from that member until one of the two is started anew; other misfits, such as a heartbeat
 	// interval that is as long as an election timeout, do no harm but to the group's rest.
 	Settings map[uint64]error
+	// Weight is the weight of this node as a leader of the group: see [Placement].
+	Weight int
 	// Resolve and Send are the stages before and behind the core.
 	Resolve, Send StageStats
 	Counters      Counters
@@ -47,7 +49,8 @@ type Status struct {
 // the next index to send; State is as in package tracker; RecentActive says that the leader has
 // heard from the member within an election timeout; LogLost says that the member's log ends before
 // an entry that the member has acknowledged ([ErrLogLost]); Learner says that the member is a
-// learner.
+// learner. Weight is the member's weight as a leader, and Worse says that the member has reported, and is slower than
+// the leader or has the weight 0 (see [Placement]).
 type MemberProgress = replica.MemberProgress
 
 // Counters count events since the start of a host: ticks, messages, writes, commands, reads by the

@@ -108,11 +108,13 @@ func (h *Host) successor(ctx context.Context) (best uint64) {
 	if err != nil {
 		return raft.None
 	}
-	var match uint64
 	for _, id := range s.Members.GetVoters() {
 		p, ok := s.Progress[id]
-		if ok && id != s.ID && p.RecentActive && p.Match >= match {
-			best, match = id, p.Match
+		if !ok || id == s.ID || !p.RecentActive {
+			continue
+		}
+		if b := s.Progress[best]; best == raft.None || b.Worse && !p.Worse || b.Worse == p.Worse && p.Match >= b.Match {
+			best = id
 		}
 	}
 	return best

@@ -38,6 +38,9 @@ func (r *Replica) receive(m wire.Message) error {
 	case wire.Settings:
 		r.receiveSettings(m.From, b)
 		return nil
+	case wire.Health:
+		r.receiveHealth(m.From, b)
+		return nil
 	case wire.LogEnd:
 		if !r.belongs(m.From, b.First) {
 			return nil

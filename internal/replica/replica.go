@@ -75,6 +75,7 @@ type Replica struct {
 	stall   stalling
 	slow    lateness
 	heir    succession
+	placing placing
 	leaving parting
 	loss    logLoss
 	// unaddressed are the members that the driver cannot send to; constant.
@@ -154,6 +155,7 @@ func New(cfg Config) (*Replica, error) {
 	r.outbox = newOutbox(cfg, max(cfg.Boot, r.host.origins.boot(cfg.ID)+1))
 	r.reads = newBarrier(r.outbox.boot)
 	r.keep = newRetention(cfg, r.host)
+	r.placing.weight = cfg.LeaderWeight
 	r.state = core.State()
 	r.bornTerm = r.state.Term
 	r.dirty = true
@@ -209,6 +211,7 @@ func (r *Replica) Tick(now time.Duration) {
 	r.introduce()
 	r.tellSettings()
 	r.succeed()
+	r.place()
 	r.Resolve()
 	r.answer()
 	r.sendAck(r.acks.late(r.ticks))
@@ -296,6 +299,7 @@ func (r *Replica) refresh() {
 		r.ledSince = r.ticks
 	}
 	if r.state.Lead != before.Lead || r.state.Term != before.Term {
+		r.placed(before.Lead)
 		r.reads.leaderChanged()
 		r.reads.led = r.reads.led || r.state.Lead != raft.None
 		r.moves.leaderChanged()

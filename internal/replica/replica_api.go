@@ -117,6 +117,7 @@ type Status struct {
 	Stalled       error
 	Unaddressed   []uint64
 	Settings      map[uint64]error
+	Weight        int
 	Resolve, Send StageStats
 	Counters      Counters
 	Coding        *CodingState
@@ -130,6 +131,8 @@ type MemberProgress struct {
 	RecentActive bool // heard from within an election timeout
 	LogLost      bool // its log ends before its acknowledged index: see ErrLogLost
 	Learner      bool
+	Weight       int  // as a leader of this group
+	Worse        bool // as a leader, by its figure or its weight: see placement.Good
 }
 
 // Counters count since the start of a replica.
@@ -169,8 +172,11 @@ type Counters struct {
 	// took over in time from a late leader, so it fell silent: Silences.
 	HandOversAsked, HandOversLeaving uint64
 	HandOversFull, HandOversLate     uint64
-	Silences                         uint64
-	Strangers                        uint64 // messages of nodes whose group began with other first members, not looked at
+	// HandOversSlow counts those because another member was faster, HandOversPreferred those because
+	// another member has a larger weight.
+	HandOversSlow, HandOversPreferred uint64
+	Silences                          uint64
+	Strangers                         uint64 // messages of nodes whose group began with other first members, not looked at
 }
 
 // Deadline is a moment in the driver's time. Calls end then at the latest.

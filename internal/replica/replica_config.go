@@ -12,6 +12,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/placement"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -62,6 +63,8 @@ type Settings struct {
 	MaxQueueBytes               int
 	MaxCalls                    int
 	Budget                      *Budget
+	Placement                   *placement.Node
+	LeaderWeight                int
 	MaxBatches                  int
 	EagerBatches                int
 	MaxAppendBytes              int
@@ -174,6 +177,12 @@ func (c Settings) Validate() error {
 		bad("ReadOnly", int(c.ReadOnly), "0 (ReadOnlySafe): reads by ReadOnlyLeaseBased miss acknowledged commands when a link breaks; for reads at the leader without a message, set Leases")
 	}
 	c.leaseMistakes(bad)
+	if c.LeaderWeight > placement.MaxWeight {
+		bad("LeaderWeight", c.LeaderWeight, fmt.Sprintf("at most %d", placement.MaxWeight))
+	}
+	if c.LeaderWeight != 0 && c.Placement == nil {
+		bad("Placement", c.Placement, "the node's, as LeaderWeight is set")
+	}
 	if c.MaxCommandBytes < 1 || c.MaxCommandBytes > MaxCommandBytes {
 		bad("MaxCommandBytes", c.MaxCommandBytes, fmt.Sprintf("1 to %d", MaxCommandBytes))
 	}

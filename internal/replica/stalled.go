@@ -108,14 +108,16 @@ func (r *Replica) handOver() {
 }
 
 // heirs returns the voters that this leader could hand over to: voters heard from, the
-// longest log first.
+// longest log first, and at last those of weight 0.
 func (r *Replica) heirs(voters []uint64) []uint64 {
 	_, progress := r.core.Members()
 	heirs := slices.DeleteFunc(slices.Clone(voters), func(id uint64) bool {
 		p, ok := progress[id]
 		return !ok || id == r.cfg.ID || p.IsLearner || !r.reachable(id)
 	})
-	slices.SortStableFunc(heirs, func(a, b uint64) int { return cmp.Compare(progress[b].Match, progress[a].Match) })
+	slices.SortStableFunc(heirs, func(a, b uint64) int {
+		return cmp.Or(cmp.Compare(r.lastChoice(a), r.lastChoice(b)), cmp.Compare(progress[b].Match, progress[a].Match))
+	})
 	return heirs
 }
 
@@ -127,11 +129,15 @@ func (r *Replica) reachable(id uint64) bool {
 }
 
 // tickCore lets a tick pass for the core. That of a stalled node does not campaign,
-// but as a last resort.
+// but as a last resort, and that of a node with a smaller weight than others not at once.
 func (r *Replica) tickCore() {
 	s := &r.stall
 	s.ledAt = max(s.ledAt, r.heard[r.state.Lead])
 	if s.reason != nil && r.core.State().Role != raft.StateLeader && (r.late() || r.ticks-s.ledAt <= uint64(lastResort*r.cfg.ElectionTick)) {
+		r.core.TickQuiesced()
+		return
+	}
+	if r.waits() {
 		r.core.TickQuiesced()
 		return
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/internal/placement"
 )
 
 // Members returns the configuration as of the last entry handed to the apply stage. The
@@ -39,6 +41,7 @@ func (r *Replica) Status() Status {
 		Waiting: r.calls.live, Queued: r.outbox.queued, Stalled: r.stall.reason, Resolve: r.resolving.stats, Send: r.sends.stats, Counters: r.count,
 		Coding: r.codingState(), Leases: r.leaseState(), Unaddressed: r.unaddressed, Settings: r.settings.misfits(),
 	}
+	s.Weight, _ = r.weightOf(r.cfg.ID)
 	if !r.leads() {
 		return s
 	}
@@ -48,7 +51,9 @@ func (r *Replica) Status() Status {
 		s.Progress[id] = MemberProgress{
 			Match: p.Match, Next: p.Next, State: p.State.String(),
 			RecentActive: r.reachable(id), Learner: p.IsLearner, LogLost: r.lostLogs[id],
+			Weight: placement.DefaultWeight,
 		}
 	}
+	r.compareMembers(s.Progress)
 	return s
 }

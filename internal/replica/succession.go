@@ -43,6 +43,7 @@ func (r *Replica) succeed() {
 	}
 	voters := slices.Sorted(slices.Values(r.host.conf.GetVoters()))
 	voters = slices.DeleteFunc(voters, func(id uint64) bool { return id == gone })
+	r.byWeight(voters)
 	turn := slices.Index(voters, r.cfg.ID)
 	silence := r.ticks - r.heard[gone]
 	if turn < 0 || silence <= uint64(r.cfg.ElectionTick+successionStep*turn) || r.state.Role != raft.StateFollower {

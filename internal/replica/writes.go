@@ -121,6 +121,7 @@ func (r *Replica) appendEntries(m *pb.Message, held []*pb.Message) {
 		r.writes.await(&a)
 		r.out.Appends = append(r.out.Appends, a)
 	}
+	r.timeWrite()
 }
 
 // next takes as much from a write as a log takes at once, and reports whether
@@ -210,6 +211,7 @@ func (d *rider) tellSelf(m *pb.Message) {
 func (r *Replica) AppendDone(a Append) {
 	w := &r.writes
 	w.done(a.number)
+	r.timedWrite()
 	if r.late() {
 		r.lookAtLog() // not late any more
 	}

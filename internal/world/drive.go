@@ -22,7 +22,8 @@ type Drive struct {
 	on Surroundings
 
 	inbox     []input
-	scheduled bool // a turn waits for the processor
+	oldest    time.Duration // when the first of inbox came
+	scheduled bool          // a turn waits for the processor
 	stopped   bool
 	pollAt    time.Duration // when the replica asked to be looked at; 0: not
 
@@ -85,6 +86,9 @@ func NewDrive(r *replica.Replica, on Surroundings, opts DriveOptions) *Drive {
 // never waits.
 func (d *Drive) Post(cost time.Duration, do func(*replica.Replica)) {
 	if !d.stopped {
+		if len(d.inbox) == 0 {
+			d.oldest = d.on.Now()
+		}
 		d.inbox = append(d.inbox, input{cost, do})
 		d.Kick()
 	}
@@ -106,7 +110,7 @@ func (d *Drive) Kick() {
 
 // turn is one turn of the loop: all waiting inputs, then the replica's outputs.
 func (d *Drive) turn() (cost time.Duration, effect func()) {
-	items := d.inbox
+	items, began, oldest := d.inbox, d.on.Now(), d.oldest
 	d.inbox = nil
 	cost = d.on.TurnBegins()
 	for i := range items {
@@ -122,6 +126,9 @@ func (d *Drive) turn() (cost time.Duration, effect func()) {
 			items[i].do(d.R)
 		}
 		d.Flush()
+		if len(items) > 0 {
+			d.R.Turned(began-oldest, d.on.Now()-began)
+		}
 		if len(d.inbox) > 0 {
 			d.Kick()
 		}

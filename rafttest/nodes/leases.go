@@ -204,7 +204,7 @@ func (r *Reach) countTuned(s *raft.LeaseStatus) {
 	}
 }
 
-// countLeases counts what a member's leases have seen in its life.
+// countLeases counts what a member's leases have seen in its life, and its hand-overs.
 func (m *member) countLeases() {
 	if m.r == nil {
 		return
@@ -213,6 +213,8 @@ func (m *member) countLeases() {
 	r.QuorumRestarts += st.Counters.QuorumRestarts
 	r.QuorumFallbacks += st.Counters.QuorumFallbacks
 	r.QuorumTurns += st.Counters.QuorumTurns
+	r.HandOversSlow += st.Counters.HandOversSlow
+	r.HandOversPreferred += st.Counters.HandOversPreferred
 	s := st.Leases
 	if s == nil {
 		return

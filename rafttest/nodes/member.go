@@ -142,8 +142,8 @@ func (m *member) config(kept keptState) replica.Config {
 		MaxAppendBytes: p.appendBytes, MaxInflightMsgs: p.inflightMsgs, MaxInflightBytes: p.inflightBytes,
 		MaxUncommittedBytes: p.uncommitted, MaxApplyBytes: p.applyBytes, MaxEarlyApplyBytes: p.earlyBytes,
 		RetainEntries: p.retainEntries, RetainBytes: p.retainBytes,
-		Coding: m.coded(),
-		Rand:   m.n.rand,
+		Coding: m.coded(), Placement: m.n.place,
+		Rand: m.n.rand,
 	}}
 	m.leased(&cfg)
 	if p.repeats.keepsMuch(m.n.id) {

@@ -32,7 +32,7 @@ type laneID struct {
 // been taken by the receiver.
 type lane struct {
 	laneID
-	waiting []wire.Message
+	waiting []queuedMessage
 	bytes   int // of waiting
 	// places has where the last MsgApp of each group appends that was queued
 	// since the queue was empty.
@@ -40,6 +40,12 @@ type lane struct {
 	// blocked are messages that arrived at a full inbox: the receiver does not
 	// read the connection, so nothing leaves either.
 	blocked []blockedMessage
+}
+
+// queuedMessage is a message that has waited since a time.
+type queuedMessage struct {
+	wire.Message
+	at time.Duration
 }
 
 func newEgress(n *node) egress { return egress{n: n, lanes: map[laneID]*lane{}} }
@@ -70,7 +76,7 @@ func (e *egress) send(m wire.Message) {
 		}
 		return
 	}
-	l.waiting = append(l.waiting, m)
+	l.waiting = append(l.waiting, queuedMessage{m, e.n.w.Now()})
 	l.bytes += m.Size()
 	e.next()
 }
@@ -84,8 +90,8 @@ func (l *lane) supersede(m wire.Message) uint64 {
 	}
 	before := len(l.waiting)
 	if last, ok := l.places[m.Group]; ok && place.Supersedes(last) {
-		l.waiting = slices.DeleteFunc(l.waiting, func(old wire.Message) bool {
-			at, ok := wire.PlaceOf(old)
+		l.waiting = slices.DeleteFunc(l.waiting, func(old queuedMessage) bool {
+			at, ok := wire.PlaceOf(old.Message)
 			pointless := ok && old.Group == m.Group && place.Supersedes(at)
 			if pointless {
 				l.bytes -= old.Size()
@@ -114,7 +120,7 @@ func (e *egress) next() {
 	if l == nil {
 		return
 	}
-	m := l.waiting[0]
+	m := l.waiting[0].Message
 	l.waiting = l.waiting[1:]
 	l.bytes -= m.Size()
 	if len(l.waiting) == 0 {

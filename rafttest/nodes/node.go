@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/weftraft/weft/internal/placement"
 	"github.com/weftraft/weft/internal/world"
 )
 
@@ -31,6 +32,7 @@ type node struct {
 	disk    disk
 	members map[uint64]*member // by group
 	egress  egress
+	place   *placement.Node // of this life; nil: without placement
 	// kept is what the state machines have made durable.
 	kept map[uint64]keptState
 	had  map[uint64]uint64 // applied indexes of the last process, by group
@@ -71,6 +73,7 @@ func (n *node) start() {
 	n.clock = n.newClock()
 	n.cpu = world.CPU{After: n.after, Speed: n.speed}
 	n.egress = newEgress(n)
+	n.place = n.newPlacement()
 	n.members = map[uint64]*member{}
 	n.w.tell(n.id, "start %d", n.life)
 	if err := n.disk.open(); err != nil {

@@ -50,7 +50,8 @@ type plan struct {
 	coding  coding
 	leasing leasing
 	repeats repeats
-	pushing uint64     // bits of the nodes of an earlier version, which do not fetch snapshots
+	pushing uint64 // bits of the nodes of an earlier version, which do not fetch snapshots
+	placing placing
 	joints  *jointPlan // nil: the run is none of joints
 
 	// Faults: how often, how strong, how long.
@@ -91,6 +92,7 @@ func drawPlan(seed uint64, opts Options) plan {
 	p.drawMachines(world.NewDraws(seed, 7))
 	p.drawEarly(world.NewDraws(seed, 8))
 	p.drawLinks(world.NewDraws(seed, 40))
+	p.placing = drawPlacing(world.NewDraws(seed, 9))
 	if opts.Joints {
 		p.drawJoints(seed)
 	}

@@ -42,6 +42,7 @@ type Reach struct {
 	LogsFound                                            uint64 // at starts, compared with what was durable
 	CodedCommits, RidersDecided                          uint64 // entries recounted from disks; those that riders have committed
 	LeasedRuns                                           uint64 // runs with leases on
+	PlacedRuns, HandOversSlow, HandOversPreferred        uint64 // runs with placement, and what leaders did there
 }
 
 // Add adds the counts of another run.

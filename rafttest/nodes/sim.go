@@ -62,6 +62,9 @@ func newSim(seed uint64, opts Options) *sim {
 	}
 	w.net = network{w: w, Network: world.NewNetwork(&w.Agenda, w.nets, maxNodes, &w.plan.links)}
 	w.net.Echoes = world.NewDraws(seed, 41)
+	if w.plan.placing.on {
+		w.reach.PlacedRuns++
+	}
 	return w
 }
 

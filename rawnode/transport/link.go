@@ -216,6 +216,16 @@ func (l *link) backlog() (bytes int, connected bool) {
 	return l.bytes + l.unsent(), true
 }
 
+// standing returns how long the first message of the queue has waited.
+func (l *link) standing(now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.queue.len() == 0 {
+		return 0
+	}
+	return now.Sub(l.queue.items[l.queue.head].at)
+}
+
 // measure sets the function that counts bytes written and not left; nil ends measuring.
 func (l *link) measure(unsent func() int) {
 	l.mu.Lock()

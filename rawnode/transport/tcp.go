@@ -78,6 +78,22 @@ func (t *TCP) Backlog(to uint64) (bytes int, known bool) {
 	return 0, false
 }
 
+// Standing returns how long the oldest control message or append for a node has waited in its queue here, 0 if
+// none waits. It does not wait for the network.
+func (t *TCP) Standing(to uint64) (age time.Duration) {
+	p := t.peer(to)
+	if p == nil {
+		return 0
+	}
+	now := time.Now()
+	for _, class := range [...]wire.Class{wire.ClassControl, wire.ClassAppend} {
+		if l := p.sending[class].Load(); l != nil {
+			age = max(age, l.standing(now))
+		}
+	}
+	return age
+}
+
 // peer is the state for a known node.
 type peer struct {
 	id       uint64
