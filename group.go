@@ -153,7 +153,7 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	}
 	machine := g.newMachine()
 	c := groupConfig{host: rawnode.Config{
-		Replica:      rawnode.ReplicaConfig{ID: n.options.ID, Group: id, Log: log, Budget: n.budget},
+		Replica:      rawnode.ReplicaConfig{ID: n.options.ID, Group: id, Log: log, Budget: n.budget, Placement: n.placement},
 		StateMachine: machine,
 		Transport:    n.transport,
 		TickInterval: n.options.TickInterval,
@@ -191,6 +191,19 @@ func (g *Group) ID() uint64 { return g.id }
 // Host returns the host below, with everything that package rawnode offers. It is the group's
 // to stop.
 func (g *Group) Host() *rawnode.Host { return g.host }
+
+// SetLeaderWeight changes this node's weight as a leader of the group, until the group is closed, and is otherwise as
+// [Options].LeaderWeight; 0 means the node's weight. With [Configure] the setting ReplicaConfig.LeaderWeight holds
+// from the start.
+func (g *Group) SetLeaderWeight(weight int) error {
+	if g == nil {
+		return invalid.Errorf("the group is nil: look at the error of Node.Group")
+	}
+	if err := g.host.SetLeaderWeight(weight); err != nil {
+		return invalid.Errorf("%w", err)
+	}
+	return nil
+}
 
 // Leader returns the id of the leader that this node knows, or 0.
 func (g *Group) Leader() uint64 { return g.host.Status().Lead }

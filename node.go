@@ -36,6 +36,7 @@ type Node struct {
 	keeper    *book.Keeper
 	transport *transport.TCP
 	budget    *rawnode.Budget
+	placement *rawnode.Placement
 
 	context    context.Context // ends when Close begins
 	cancel     context.CancelFunc
@@ -102,6 +103,12 @@ func (n *Node) open() (err error) {
 		if err := address.Check(o.Advertise); err != nil {
 			return invalid.Errorf("Options.Advertise is empty, and so is Peers[%d], and other nodes cannot dial the address of Listen: %w", o.ID, err)
 		}
+	}
+	n.placement, err = rawnode.NewPlacement(rawnode.PlacementConfig{
+		ID: o.ID, Timeout: electionTicks * o.TickInterval, Transport: n.transport, Weight: o.LeaderWeight,
+	})
+	if err != nil {
+		return err
 	}
 	n.book.SetDial(n.transport.SetPeer)
 	n.keeper = book.NewKeeper(n.book, keeping{n}, o.Advertise, o.TickInterval)
@@ -276,6 +283,20 @@ func (n *Node) Transport() *transport.TCP { return n.transport }
 
 // Engine returns the node's log engine, for its statistics.
 func (n *Node) Engine() *storage.Engine { return n.engine }
+
+// Placement returns what the node knows of its own health and of that of other nodes.
+func (n *Node) Placement() *rawnode.Placement { return n.placement }
+
+// SetLeaderWeight changes the node's weight as a leader, until the node closes: see [Options].
+func (n *Node) SetLeaderWeight(weight int) error {
+	if n == nil {
+		return invalid.Errorf("the node is nil: look at the error of Open")
+	}
+	if err := n.placement.SetWeight(weight); err != nil {
+		return invalid.Errorf("%w", err)
+	}
+	return nil
+}
 
 // Close closes the node in order: groups, all at the same time, which end their calls and hand
 // leadership over; then the transport and the log. The state machines stay the caller's

@@ -18,6 +18,7 @@ import (
 	"github.com/weftraft/weft/internal/book"
 	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/internal/marked"
+	"github.com/weftraft/weft/internal/placement"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
@@ -63,6 +64,11 @@ type Options struct {
 	// Balance is the time between two looks at which node leads how many groups; 0
 	// means 5 s, and less than 0 never.
 	Balance time.Duration
+	// LeaderWeight is the node's weight as a leader, 1 to 1000; 0 means 100, and less than 0 the weight 0: the
+	// node leads only if no other member can. A leader hands over to a member that is faster, or is as fast and has a
+	// larger weight: see [rawnode.Placement]. [Node.SetLeaderWeight] changes the weight, and
+	// [Group.SetLeaderWeight] that of one group.
+	LeaderWeight int
 	// Metrics, unless nil, is told what the node and its groups do: for Prometheus a *metrics.Set.
 	Metrics Metrics `json:"-"`
 	// Calls, unless nil, is called when a group is opened, and returns what [Group.Propose] and
@@ -98,6 +104,7 @@ const (
 	MaxAddressBytes = address.MaxBytes
 
 	defaultTick    = 100 * time.Millisecond
+	electionTicks  = 10 // of groups, by default
 	maxTick        = time.Hour
 	defaultBudget  = 256 << 20
 	defaultBalance = 5 * time.Second
@@ -164,6 +171,9 @@ func (o Options) Validate() error {
 	}
 	if o.ExitAfterHang < 0 {
 		bad("ExitAfterHang is %v, want 0 or more", o.ExitAfterHang)
+	}
+	if o.LeaderWeight > placement.MaxWeight {
+		bad("LeaderWeight is %d, want at most %d", o.LeaderWeight, placement.MaxWeight)
 	}
 	if o.BudgetBytes < 0 {
 		bad("BudgetBytes is %d, want 0 or more", o.BudgetBytes)

@@ -7,7 +7,7 @@
 //	kvdemo serve --id 1 ...     one node
 //	kvdemo put, get, del, ls, watch    a client
 //	kvdemo status, health, bench
-//	kvdemo member, roster, transfer, snapshot, log-level, backup, restore, certs    for operators
+//	kvdemo member, roster, transfer, snapshot, log-level, leader-weight, backup, restore, certs    for operators
 //	kvdemo completion bash      completes commands in a shell
 //
 // Each command explains itself with --help; docs/kvdemo.md is a tour, and has the
@@ -68,7 +68,7 @@ func newRoot() *cobra.Command {
 	})
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(newServe(), newDemo(), newPut(), newGet(), newDel(), newLs(), newWatch(), newStatus(), newHealth(), newBench(),
-		newMember(), newRoster(), newTransfer(), newSnapshot(), newLogLevel(), newBackup(), newRestore(), newCerts(), newVersion())
+		newMember(), newRoster(), newTransfer(), newSnapshot(), newLogLevel(), newLeaderWeight(), newBackup(), newRestore(), newCerts(), newVersion())
 	checkArgs(root)
 	return root
 }

@@ -99,6 +99,8 @@ func TestBadCommandLines(t *testing.T) {
 			},
 		},
 		{with("--groups", "0", "--balance-interval", "-1s"), exitUsage, []string{"--groups: 0, want 1 to 1024", "--balance-interval: -1s, want 0 or more"}},
+		{with("--leader-weight", "1001"), exitUsage, []string{"--leader-weight: 1001, want 0 to 1000"}},
+		{[]string{"leader-weight", "1001"}, exitUsage, []string{"WEIGHT: 1001, want 0 to 1000"}},
 		{with("--pprof"), exitUsage, []string{"--pprof: it is served at --http-listen"}},
 		{with("--http-listen", "h:1"), exitUsage, []string{"--http-listen: h:1 is listened at for something else"}},
 		{with("--http-listen", "h"), exitUsage, []string{`--http-listen: address "h"`}},

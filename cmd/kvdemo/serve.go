@@ -22,6 +22,7 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/node"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
 	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode"
 )
 
 // serveFlags are the flags of serve that need further reading.
@@ -32,6 +33,7 @@ type serveFlags struct {
 	passwordFile  string
 	logFormat     string
 	logLevel      string
+	weight        uint
 	exitWithStdin bool
 	orders        bool
 }
@@ -98,6 +100,7 @@ func newServe() *cobra.Command {
 	flags.DurationVar(&f.cfg.FlushInterval, "flush-interval", node.DefaultFlushInterval, "how often an idle node makes its state durable, more than 0")
 	flags.DurationVar(&f.cfg.ExitAfterHang, "exit-after-hang", 0, "end the process when no write to the log has ended for so long although some wait: a supervisor can move the node; 1m is usual (0: never)")
 	flags.DurationVar(&f.cfg.BalanceInterval, "balance-interval", node.DefaultBalanceInterval, "how often a node with several groups hands over some if it leads too many (0: never)")
+	flags.UintVar(&f.weight, "leader-weight", rawnode.DefaultLeaderWeight, "how much rather this node leads than others, 0 to 1000; 0: only if no other can; kvdemo leader-weight changes it while the node runs")
 	flags.StringVar(&f.cfg.StuckDisk, "stuck-disk", "", "a file, for experiments: while it exists, what this node writes to --data waits, as on a disk that is stuck (default: none)")
 	flags.StringVar(&f.logFormat, "log-format", logs.Console, "of the log on standard error: console or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error; kvdemo log-level changes it while the node runs")
@@ -148,6 +151,7 @@ func (f *serveFlags) config(errOut io.Writer) (node.Config, error) {
 		cfg.RespPassword, err = readPassword(f.passwordFile)
 		errs = append(errs, err)
 	}
+	cfg.LeaderWeight = node.WeightSetting(uint64(f.weight))
 	log, level, err := logs.New(errOut, f.logFormat, f.logLevel)
 	errs = append(errs, err)
 	cfg.Log, cfg.LogLevel = log, level

@@ -23,6 +23,7 @@ package metrics
 
 import (
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -42,6 +43,9 @@ type Engine interface{ Stats() storage.Stats }
 // Transport connects this node with its peers. [*transport.TCP] is one.
 type Transport interface{ Stats() transport.Stats }
 
+// Placement knows the health of nodes. [*rawnode.Placement] is one.
+type Placement interface{ Seen() []rawnode.NodeHealth }
+
 // Set collects the metrics of a node's parts. It implements prometheus.Collector. Its
 // methods may be called from several goroutines.
 type Set struct {
@@ -52,6 +56,7 @@ type Set struct {
 	hosts      []Host
 	engines    []Engine
 	transports []Transport
+	placements []Placement
 	nodes      []*weft.Node
 }
 
@@ -69,6 +74,10 @@ func (s *Set) AddEngine(e Engine) (remove func()) { return add(s, &s.engines, e)
 // AddTransport has the set show a node's transport, until remove is called. There can
 // be one at a time.
 func (s *Set) AddTransport(t Transport) (remove func()) { return add(s, &s.transports, t) }
+
+// AddPlacement has the set show the health of this node and of others, as this node knows it, until remove is called.
+// There can be one at a time.
+func (s *Set) AddPlacement(p Placement) (remove func()) { return add(s, &s.placements, p) }
 
 // NodeOpened has the set show a node of package weft, with its groups, log and transport, until closed
 // is called: it makes a *Set a [weft.Metrics]. There can be one node at a time.
@@ -95,12 +104,12 @@ func (s *Set) Describe(out chan<- *prometheus.Desc) {
 // waits until the host has a moment, and each stopped host for its last one.
 func (s *Set) Collect(out chan<- prometheus.Metric) {
 	s.mu.Lock()
-	hosts, engines, transports := slices.Clone(s.hosts), slices.Clone(s.engines), slices.Clone(s.transports)
+	hosts, engines, transports, placements := slices.Clone(s.hosts), slices.Clone(s.engines), slices.Clone(s.transports), slices.Clone(s.placements)
 	for _, n := range s.nodes {
 		for _, g := range n.Groups() {
 			hosts = append(hosts, g.Host())
 		}
-		engines, transports = append(engines, n.Engine()), append(transports, n.Transport())
+		engines, transports, placements = append(engines, n.Engine()), append(transports, n.Transport()), append(placements, n.Placement())
 	}
 	s.mu.Unlock()
 	clock := false
@@ -117,6 +126,11 @@ func (s *Set) Collect(out chan<- prometheus.Metric) {
 	}
 	for _, t := range transports {
 		collectTransport(out, t.Stats())
+	}
+	for _, p := range placements {
+		for _, seen := range p.Seen() {
+			all.collect(out, "node", seen, strconv.FormatUint(seen.Node, 10))
+		}
 	}
 	s.times.collect(out)
 }

@@ -64,6 +64,12 @@ type fixedEngine struct{ *fixed }
 
 func (f fixedEngine) Stats() storage.Stats { return f.engine }
 
+type fixedPlacement struct{}
+
+func (fixedPlacement) Seen() []rawnode.NodeHealth {
+	return []rawnode.NodeHealth{{Node: 1, Weight: 50, Health: rawnode.Health{Sync: 3 * time.Millisecond}, Counts: true}, {Node: 2, Age: time.Minute}}
+}
+
 type fixedTransport struct{ *fixed }
 
 func (f fixedTransport) Stats() transport.Stats { return f.transport }
@@ -103,6 +109,7 @@ func show(f *fixed) (*Set, *prometheus.Registry) {
 	s.AddHost(fixedHost{f})
 	s.AddEngine(fixedEngine{f})
 	s.AddTransport(fixedTransport{f})
+	s.AddPlacement(fixedPlacement{})
 	r.MustRegister(s)
 	return s, r
 }
@@ -145,6 +152,9 @@ func TestSetShowsWhatThePartsCount(t *testing.T) {
 		"weft_clock_drift_ppm":                                            500,
 		"weft_log_syncs_total":                                            9,
 		"weft_log_full":                                                   1,
+		"weft_node_weight,node=1":                                         50,
+		"weft_node_health_sync_seconds,node=1":                            0.003,
+		"weft_node_age_seconds,node=2":                                    60,
 		"weft_log_sync_seconds":                                           1,
 		"weft_link_sent_bytes_total,class=control,peer=2":                 1234,
 		"weft_link_write_time_seconds_total,class=control,peer=2":         0.25,

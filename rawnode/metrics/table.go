@@ -24,6 +24,7 @@ var sources = []struct {
 	{part{"clock", nil}, rawnode.ClockStatus{}},
 	{part{"log", nil}, storage.Stats{}},
 	{part{"transport", nil}, transport.Stats{}},
+	{part{"node", []string{"node"}}, rawnode.NodeHealth{}},
 	{part{"link", []string{"peer", "class"}}, transport.Traffic{}},
 }
 

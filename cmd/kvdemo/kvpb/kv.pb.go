@@ -3441,6 +3441,265 @@ func (x *SetLogLevelResponse) GetLevel() string {
 	return ""
 }
 
+type SetLeaderWeightRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Weight        *uint32                `protobuf:"varint,1,opt,name=weight,proto3,oneof" json:"weight,omitempty"` // 0 to 1000; absent: as it is
+	Group         uint64                 `protobuf:"varint,2,opt,name=group,proto3" json:"group,omitempty"`         // the weight in one group; 0: the node's, in all other groups
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetLeaderWeightRequest) Reset() {
+	*x = SetLeaderWeightRequest{}
+	mi := &file_kvpb_kv_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetLeaderWeightRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetLeaderWeightRequest) ProtoMessage() {}
+
+func (x *SetLeaderWeightRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kvpb_kv_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetLeaderWeightRequest.ProtoReflect.Descriptor instead.
+func (*SetLeaderWeightRequest) Descriptor() ([]byte, []int) {
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *SetLeaderWeightRequest) GetWeight() uint32 {
+	if x != nil && x.Weight != nil {
+		return *x.Weight
+	}
+	return 0
+}
+
+func (x *SetLeaderWeightRequest) GetGroup() uint64 {
+	if x != nil {
+		return x.Group
+	}
+	return 0
+}
+
+type SetLeaderWeightResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Nodes         []*NodeHealth          `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`   // this node first
+	Groups        []*GroupWeight         `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"` // this node's, where they differ from the node's
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetLeaderWeightResponse) Reset() {
+	*x = SetLeaderWeightResponse{}
+	mi := &file_kvpb_kv_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetLeaderWeightResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetLeaderWeightResponse) ProtoMessage() {}
+
+func (x *SetLeaderWeightResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_kvpb_kv_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetLeaderWeightResponse.ProtoReflect.Descriptor instead.
+func (*SetLeaderWeightResponse) Descriptor() ([]byte, []int) {
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *SetLeaderWeightResponse) GetNodes() []*NodeHealth {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *SetLeaderWeightResponse) GetGroups() []*GroupWeight {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+// GroupWeight is the weight of a node as a leader of one group.
+type GroupWeight struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Group         uint64                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
+	Weight        uint32                 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupWeight) Reset() {
+	*x = GroupWeight{}
+	mi := &file_kvpb_kv_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupWeight) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupWeight) ProtoMessage() {}
+
+func (x *GroupWeight) ProtoReflect() protoreflect.Message {
+	mi := &file_kvpb_kv_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupWeight.ProtoReflect.Descriptor instead.
+func (*GroupWeight) Descriptor() ([]byte, []int) {
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *GroupWeight) GetGroup() uint64 {
+	if x != nil {
+		return x.Group
+	}
+	return 0
+}
+
+func (x *GroupWeight) GetWeight() uint32 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+// NodeHealth is how long things take at a node, as the node that is asked knows: see package
+// rawnode, Health. Times are in microseconds.
+type NodeHealth struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          uint64                 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	Weight        uint32                 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
+	SyncUs        uint64                 `protobuf:"varint,3,opt,name=sync_us,json=syncUs,proto3" json:"sync_us,omitempty"`
+	TurnUs        uint64                 `protobuf:"varint,4,opt,name=turn_us,json=turnUs,proto3" json:"turn_us,omitempty"`
+	WaitUs        uint64                 `protobuf:"varint,5,opt,name=wait_us,json=waitUs,proto3" json:"wait_us,omitempty"`
+	SendUs        uint64                 `protobuf:"varint,6,opt,name=send_us,json=sendUs,proto3" json:"send_us,omitempty"`
+	Stalled       bool                   `protobuf:"varint,7,opt,name=stalled,proto3" json:"stalled,omitempty"`
+	Counts        bool                   `protobuf:"varint,8,opt,name=counts,proto3" json:"counts,omitempty"` // the report is new enough
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeHealth) Reset() {
+	*x = NodeHealth{}
+	mi := &file_kvpb_kv_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeHealth) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeHealth) ProtoMessage() {}
+
+func (x *NodeHealth) ProtoReflect() protoreflect.Message {
+	mi := &file_kvpb_kv_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeHealth.ProtoReflect.Descriptor instead.
+func (*NodeHealth) Descriptor() ([]byte, []int) {
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *NodeHealth) GetNode() uint64 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+func (x *NodeHealth) GetWeight() uint32 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *NodeHealth) GetSyncUs() uint64 {
+	if x != nil {
+		return x.SyncUs
+	}
+	return 0
+}
+
+func (x *NodeHealth) GetTurnUs() uint64 {
+	if x != nil {
+		return x.TurnUs
+	}
+	return 0
+}
+
+func (x *NodeHealth) GetWaitUs() uint64 {
+	if x != nil {
+		return x.WaitUs
+	}
+	return 0
+}
+
+func (x *NodeHealth) GetSendUs() uint64 {
+	if x != nil {
+		return x.SendUs
+	}
+	return 0
+}
+
+func (x *NodeHealth) GetStalled() bool {
+	if x != nil {
+		return x.Stalled
+	}
+	return false
+}
+
+func (x *NodeHealth) GetCounts() bool {
+	if x != nil {
+		return x.Counts
+	}
+	return false
+}
+
 type BackupRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -3449,7 +3708,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_kvpb_kv_proto_msgTypes[46]
+	mi := &file_kvpb_kv_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3461,7 +3720,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[46]
+	mi := &file_kvpb_kv_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3474,7 +3733,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_kvpb_kv_proto_rawDescGZIP(), []int{46}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{50}
 }
 
 // BackupChunk is a piece of a backup. The first has only positions; then come the keys
@@ -3494,7 +3753,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_kvpb_kv_proto_msgTypes[47]
+	mi := &file_kvpb_kv_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3506,7 +3765,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[47]
+	mi := &file_kvpb_kv_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3519,7 +3778,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_kvpb_kv_proto_rawDescGZIP(), []int{47}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *BackupChunk) GetPositions() []*Position {
@@ -3584,7 +3843,7 @@ type TxnResponse_Result struct {
 
 func (x *TxnResponse_Result) Reset() {
 	*x = TxnResponse_Result{}
-	mi := &file_kvpb_kv_proto_msgTypes[48]
+	mi := &file_kvpb_kv_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3596,7 +3855,7 @@ func (x *TxnResponse_Result) String() string {
 func (*TxnResponse_Result) ProtoMessage() {}
 
 func (x *TxnResponse_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[48]
+	mi := &file_kvpb_kv_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3661,7 +3920,7 @@ type WatchResponse_Event struct {
 
 func (x *WatchResponse_Event) Reset() {
 	*x = WatchResponse_Event{}
-	mi := &file_kvpb_kv_proto_msgTypes[49]
+	mi := &file_kvpb_kv_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3673,7 +3932,7 @@ func (x *WatchResponse_Event) String() string {
 func (*WatchResponse_Event) ProtoMessage() {}
 
 func (x *WatchResponse_Event) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[49]
+	mi := &file_kvpb_kv_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3742,7 +4001,7 @@ type ListResponse_Item struct {
 
 func (x *ListResponse_Item) Reset() {
 	*x = ListResponse_Item{}
-	mi := &file_kvpb_kv_proto_msgTypes[50]
+	mi := &file_kvpb_kv_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3754,7 +4013,7 @@ func (x *ListResponse_Item) String() string {
 func (*ListResponse_Item) ProtoMessage() {}
 
 func (x *ListResponse_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[50]
+	mi := &file_kvpb_kv_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3803,7 +4062,7 @@ type StatusResponse_Link struct {
 
 func (x *StatusResponse_Link) Reset() {
 	*x = StatusResponse_Link{}
-	mi := &file_kvpb_kv_proto_msgTypes[51]
+	mi := &file_kvpb_kv_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3815,7 +4074,7 @@ func (x *StatusResponse_Link) String() string {
 func (*StatusResponse_Link) ProtoMessage() {}
 
 func (x *StatusResponse_Link) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[51]
+	mi := &file_kvpb_kv_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3862,7 +4121,7 @@ type StatusResponse_Member struct {
 
 func (x *StatusResponse_Member) Reset() {
 	*x = StatusResponse_Member{}
-	mi := &file_kvpb_kv_proto_msgTypes[52]
+	mi := &file_kvpb_kv_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3874,7 +4133,7 @@ func (x *StatusResponse_Member) String() string {
 func (*StatusResponse_Member) ProtoMessage() {}
 
 func (x *StatusResponse_Member) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[52]
+	mi := &file_kvpb_kv_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3926,7 +4185,7 @@ type StatusResponse_Group struct {
 
 func (x *StatusResponse_Group) Reset() {
 	*x = StatusResponse_Group{}
-	mi := &file_kvpb_kv_proto_msgTypes[53]
+	mi := &file_kvpb_kv_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3938,7 +4197,7 @@ func (x *StatusResponse_Group) String() string {
 func (*StatusResponse_Group) ProtoMessage() {}
 
 func (x *StatusResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[53]
+	mi := &file_kvpb_kv_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4053,7 +4312,7 @@ type StatusResponse_Reads struct {
 
 func (x *StatusResponse_Reads) Reset() {
 	*x = StatusResponse_Reads{}
-	mi := &file_kvpb_kv_proto_msgTypes[54]
+	mi := &file_kvpb_kv_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4065,7 +4324,7 @@ func (x *StatusResponse_Reads) String() string {
 func (*StatusResponse_Reads) ProtoMessage() {}
 
 func (x *StatusResponse_Reads) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[54]
+	mi := &file_kvpb_kv_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4143,7 +4402,7 @@ type StatusResponse_Leases struct {
 
 func (x *StatusResponse_Leases) Reset() {
 	*x = StatusResponse_Leases{}
-	mi := &file_kvpb_kv_proto_msgTypes[55]
+	mi := &file_kvpb_kv_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4155,7 +4414,7 @@ func (x *StatusResponse_Leases) String() string {
 func (*StatusResponse_Leases) ProtoMessage() {}
 
 func (x *StatusResponse_Leases) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[55]
+	mi := &file_kvpb_kv_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4290,7 +4549,7 @@ type StatusResponse_Tuner struct {
 
 func (x *StatusResponse_Tuner) Reset() {
 	*x = StatusResponse_Tuner{}
-	mi := &file_kvpb_kv_proto_msgTypes[56]
+	mi := &file_kvpb_kv_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4302,7 +4561,7 @@ func (x *StatusResponse_Tuner) String() string {
 func (*StatusResponse_Tuner) ProtoMessage() {}
 
 func (x *StatusResponse_Tuner) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[56]
+	mi := &file_kvpb_kv_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4354,7 +4613,7 @@ type StatusResponse_Choice struct {
 
 func (x *StatusResponse_Choice) Reset() {
 	*x = StatusResponse_Choice{}
-	mi := &file_kvpb_kv_proto_msgTypes[57]
+	mi := &file_kvpb_kv_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4366,7 +4625,7 @@ func (x *StatusResponse_Choice) String() string {
 func (*StatusResponse_Choice) ProtoMessage() {}
 
 func (x *StatusResponse_Choice) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[57]
+	mi := &file_kvpb_kv_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4435,7 +4694,7 @@ type StatusResponse_ReadsAt struct {
 
 func (x *StatusResponse_ReadsAt) Reset() {
 	*x = StatusResponse_ReadsAt{}
-	mi := &file_kvpb_kv_proto_msgTypes[58]
+	mi := &file_kvpb_kv_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4447,7 +4706,7 @@ func (x *StatusResponse_ReadsAt) String() string {
 func (*StatusResponse_ReadsAt) ProtoMessage() {}
 
 func (x *StatusResponse_ReadsAt) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[58]
+	mi := &file_kvpb_kv_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4498,7 +4757,7 @@ type StatusResponse_Coding struct {
 
 func (x *StatusResponse_Coding) Reset() {
 	*x = StatusResponse_Coding{}
-	mi := &file_kvpb_kv_proto_msgTypes[59]
+	mi := &file_kvpb_kv_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4510,7 +4769,7 @@ func (x *StatusResponse_Coding) String() string {
 func (*StatusResponse_Coding) ProtoMessage() {}
 
 func (x *StatusResponse_Coding) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[59]
+	mi := &file_kvpb_kv_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4619,7 +4878,7 @@ type StatusResponse_CodedEntry struct {
 
 func (x *StatusResponse_CodedEntry) Reset() {
 	*x = StatusResponse_CodedEntry{}
-	mi := &file_kvpb_kv_proto_msgTypes[60]
+	mi := &file_kvpb_kv_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4631,7 +4890,7 @@ func (x *StatusResponse_CodedEntry) String() string {
 func (*StatusResponse_CodedEntry) ProtoMessage() {}
 
 func (x *StatusResponse_CodedEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[60]
+	mi := &file_kvpb_kv_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4719,7 +4978,7 @@ type MembersResponse_Member struct {
 
 func (x *MembersResponse_Member) Reset() {
 	*x = MembersResponse_Member{}
-	mi := &file_kvpb_kv_proto_msgTypes[62]
+	mi := &file_kvpb_kv_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4731,7 +4990,7 @@ func (x *MembersResponse_Member) String() string {
 func (*MembersResponse_Member) ProtoMessage() {}
 
 func (x *MembersResponse_Member) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[62]
+	mi := &file_kvpb_kv_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4807,7 +5066,7 @@ type SnapshotResponse_Group struct {
 
 func (x *SnapshotResponse_Group) Reset() {
 	*x = SnapshotResponse_Group{}
-	mi := &file_kvpb_kv_proto_msgTypes[63]
+	mi := &file_kvpb_kv_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4819,7 +5078,7 @@ func (x *SnapshotResponse_Group) String() string {
 func (*SnapshotResponse_Group) ProtoMessage() {}
 
 func (x *SnapshotResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[63]
+	mi := &file_kvpb_kv_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5241,7 +5500,27 @@ const file_kvpb_kv_proto_rawDesc = "" +
 	"\x12SetLogLevelRequest\x12\x14\n" +
 	"\x05level\x18\x01 \x01(\tR\x05level\"+\n" +
 	"\x13SetLogLevelResponse\x12\x14\n" +
-	"\x05level\x18\x01 \x01(\tR\x05level\"\x0f\n" +
+	"\x05level\x18\x01 \x01(\tR\x05level\"V\n" +
+	"\x16SetLeaderWeightRequest\x12\x1b\n" +
+	"\x06weight\x18\x01 \x01(\rH\x00R\x06weight\x88\x01\x01\x12\x14\n" +
+	"\x05group\x18\x02 \x01(\x04R\x05groupB\t\n" +
+	"\a_weight\"\x80\x01\n" +
+	"\x17SetLeaderWeightResponse\x120\n" +
+	"\x05nodes\x18\x01 \x03(\v2\x1a.weft.kvdemo.v1.NodeHealthR\x05nodes\x123\n" +
+	"\x06groups\x18\x02 \x03(\v2\x1b.weft.kvdemo.v1.GroupWeightR\x06groups\";\n" +
+	"\vGroupWeight\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\x04R\x05group\x12\x16\n" +
+	"\x06weight\x18\x02 \x01(\rR\x06weight\"\xce\x01\n" +
+	"\n" +
+	"NodeHealth\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\x04R\x04node\x12\x16\n" +
+	"\x06weight\x18\x02 \x01(\rR\x06weight\x12\x17\n" +
+	"\async_us\x18\x03 \x01(\x04R\x06syncUs\x12\x17\n" +
+	"\aturn_us\x18\x04 \x01(\x04R\x06turnUs\x12\x17\n" +
+	"\await_us\x18\x05 \x01(\x04R\x06waitUs\x12\x17\n" +
+	"\asend_us\x18\x06 \x01(\x04R\x06sendUs\x12\x18\n" +
+	"\astalled\x18\a \x01(\bR\astalled\x12\x16\n" +
+	"\x06counts\x18\b \x01(\bR\x06counts\"\x0f\n" +
 	"\rBackupRequest\"\xce\x01\n" +
 	"\vBackupChunk\x126\n" +
 	"\tpositions\x18\x01 \x03(\v2\x18.weft.kvdemo.v1.PositionR\tpositions\x12\x18\n" +
@@ -5268,7 +5547,7 @@ const file_kvpb_kv_proto_rawDesc = "" +
 	"\x03Txn\x12\x1a.weft.kvdemo.v1.TxnRequest\x1a\x1b.weft.kvdemo.v1.TxnResponse\x12F\n" +
 	"\x05Watch\x12\x1c.weft.kvdemo.v1.WatchRequest\x1a\x1d.weft.kvdemo.v1.WatchResponse0\x01\x12V\n" +
 	"\vOpenSession\x12\".weft.kvdemo.v1.OpenSessionRequest\x1a#.weft.kvdemo.v1.OpenSessionResponse\x12G\n" +
-	"\x06Status\x12\x1d.weft.kvdemo.v1.StatusRequest\x1a\x1e.weft.kvdemo.v1.StatusResponse2\xfd\a\n" +
+	"\x06Status\x12\x1d.weft.kvdemo.v1.StatusRequest\x1a\x1e.weft.kvdemo.v1.StatusResponse2\xe1\b\n" +
 	"\x05Admin\x12J\n" +
 	"\aMembers\x12\x1e.weft.kvdemo.v1.MembersRequest\x1a\x1f.weft.kvdemo.v1.MembersResponse\x12N\n" +
 	"\tAddMember\x12 .weft.kvdemo.v1.AddMemberRequest\x1a\x1f.weft.kvdemo.v1.MembersResponse\x12V\n" +
@@ -5280,7 +5559,8 @@ const file_kvpb_kv_proto_rawDesc = "" +
 	"\fRetireLeases\x12#.weft.kvdemo.v1.RetireLeasesRequest\x1a\".weft.kvdemo.v1.RespondersResponse\x12U\n" +
 	"\vSwitchTuner\x12\".weft.kvdemo.v1.SwitchTunerRequest\x1a\".weft.kvdemo.v1.RespondersResponse\x12M\n" +
 	"\bSnapshot\x12\x1f.weft.kvdemo.v1.SnapshotRequest\x1a .weft.kvdemo.v1.SnapshotResponse\x12V\n" +
-	"\vSetLogLevel\x12\".weft.kvdemo.v1.SetLogLevelRequest\x1a#.weft.kvdemo.v1.SetLogLevelResponse\x12F\n" +
+	"\vSetLogLevel\x12\".weft.kvdemo.v1.SetLogLevelRequest\x1a#.weft.kvdemo.v1.SetLogLevelResponse\x12b\n" +
+	"\x0fSetLeaderWeight\x12&.weft.kvdemo.v1.SetLeaderWeightRequest\x1a'.weft.kvdemo.v1.SetLeaderWeightResponse\x12F\n" +
 	"\x06Backup\x12\x1d.weft.kvdemo.v1.BackupRequest\x1a\x1b.weft.kvdemo.v1.BackupChunk0\x01B*Z(github.com/weftraft/weft/cmd/kvdemo/kvpbb\x06proto3"
 
 var (
@@ -5296,7 +5576,7 @@ func file_kvpb_kv_proto_rawDescGZIP() []byte {
 }
 
 var file_kvpb_kv_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_kvpb_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
+var file_kvpb_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
 var file_kvpb_kv_proto_goTypes = []any{
 	(TunerMode)(0),                    // 0: weft.kvdemo.v1.TunerMode
 	(Outcome_Verdict)(0),              // 1: weft.kvdemo.v1.Outcome.Verdict
@@ -5351,24 +5631,28 @@ var file_kvpb_kv_proto_goTypes = []any{
 	(*SnapshotResponse)(nil),          // 50: weft.kvdemo.v1.SnapshotResponse
 	(*SetLogLevelRequest)(nil),        // 51: weft.kvdemo.v1.SetLogLevelRequest
 	(*SetLogLevelResponse)(nil),       // 52: weft.kvdemo.v1.SetLogLevelResponse
-	(*BackupRequest)(nil),             // 53: weft.kvdemo.v1.BackupRequest
-	(*BackupChunk)(nil),               // 54: weft.kvdemo.v1.BackupChunk
-	(*TxnResponse_Result)(nil),        // 55: weft.kvdemo.v1.TxnResponse.Result
-	(*WatchResponse_Event)(nil),       // 56: weft.kvdemo.v1.WatchResponse.Event
-	(*ListResponse_Item)(nil),         // 57: weft.kvdemo.v1.ListResponse.Item
-	(*StatusResponse_Link)(nil),       // 58: weft.kvdemo.v1.StatusResponse.Link
-	(*StatusResponse_Member)(nil),     // 59: weft.kvdemo.v1.StatusResponse.Member
-	(*StatusResponse_Group)(nil),      // 60: weft.kvdemo.v1.StatusResponse.Group
-	(*StatusResponse_Reads)(nil),      // 61: weft.kvdemo.v1.StatusResponse.Reads
-	(*StatusResponse_Leases)(nil),     // 62: weft.kvdemo.v1.StatusResponse.Leases
-	(*StatusResponse_Tuner)(nil),      // 63: weft.kvdemo.v1.StatusResponse.Tuner
-	(*StatusResponse_Choice)(nil),     // 64: weft.kvdemo.v1.StatusResponse.Choice
-	(*StatusResponse_ReadsAt)(nil),    // 65: weft.kvdemo.v1.StatusResponse.ReadsAt
-	(*StatusResponse_Coding)(nil),     // 66: weft.kvdemo.v1.StatusResponse.Coding
-	(*StatusResponse_CodedEntry)(nil), // 67: weft.kvdemo.v1.StatusResponse.CodedEntry
-	nil,                               // 68: weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
-	(*MembersResponse_Member)(nil),    // 69: weft.kvdemo.v1.MembersResponse.Member
-	(*SnapshotResponse_Group)(nil),    // 70: weft.kvdemo.v1.SnapshotResponse.Group
+	(*SetLeaderWeightRequest)(nil),    // 53: weft.kvdemo.v1.SetLeaderWeightRequest
+	(*SetLeaderWeightResponse)(nil),   // 54: weft.kvdemo.v1.SetLeaderWeightResponse
+	(*GroupWeight)(nil),               // 55: weft.kvdemo.v1.GroupWeight
+	(*NodeHealth)(nil),                // 56: weft.kvdemo.v1.NodeHealth
+	(*BackupRequest)(nil),             // 57: weft.kvdemo.v1.BackupRequest
+	(*BackupChunk)(nil),               // 58: weft.kvdemo.v1.BackupChunk
+	(*TxnResponse_Result)(nil),        // 59: weft.kvdemo.v1.TxnResponse.Result
+	(*WatchResponse_Event)(nil),       // 60: weft.kvdemo.v1.WatchResponse.Event
+	(*ListResponse_Item)(nil),         // 61: weft.kvdemo.v1.ListResponse.Item
+	(*StatusResponse_Link)(nil),       // 62: weft.kvdemo.v1.StatusResponse.Link
+	(*StatusResponse_Member)(nil),     // 63: weft.kvdemo.v1.StatusResponse.Member
+	(*StatusResponse_Group)(nil),      // 64: weft.kvdemo.v1.StatusResponse.Group
+	(*StatusResponse_Reads)(nil),      // 65: weft.kvdemo.v1.StatusResponse.Reads
+	(*StatusResponse_Leases)(nil),     // 66: weft.kvdemo.v1.StatusResponse.Leases
+	(*StatusResponse_Tuner)(nil),      // 67: weft.kvdemo.v1.StatusResponse.Tuner
+	(*StatusResponse_Choice)(nil),     // 68: weft.kvdemo.v1.StatusResponse.Choice
+	(*StatusResponse_ReadsAt)(nil),    // 69: weft.kvdemo.v1.StatusResponse.ReadsAt
+	(*StatusResponse_Coding)(nil),     // 70: weft.kvdemo.v1.StatusResponse.Coding
+	(*StatusResponse_CodedEntry)(nil), // 71: weft.kvdemo.v1.StatusResponse.CodedEntry
+	nil,                               // 72: weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
+	(*MembersResponse_Member)(nil),    // 73: weft.kvdemo.v1.MembersResponse.Member
+	(*SnapshotResponse_Group)(nil),    // 74: weft.kvdemo.v1.SnapshotResponse.Group
 }
 var file_kvpb_kv_proto_depIdxs = []int32{
 	1,  // 0: weft.kvdemo.v1.Outcome.verdict:type_name -> weft.kvdemo.v1.Outcome.Verdict
@@ -5388,93 +5672,97 @@ var file_kvpb_kv_proto_depIdxs = []int32{
 	3,  // 14: weft.kvdemo.v1.Action.kind:type_name -> weft.kvdemo.v1.Action.Kind
 	4,  // 15: weft.kvdemo.v1.Action.condition:type_name -> weft.kvdemo.v1.Action.Condition
 	21, // 16: weft.kvdemo.v1.TxnResponse.position:type_name -> weft.kvdemo.v1.Position
-	55, // 17: weft.kvdemo.v1.TxnResponse.results:type_name -> weft.kvdemo.v1.TxnResponse.Result
+	59, // 17: weft.kvdemo.v1.TxnResponse.results:type_name -> weft.kvdemo.v1.TxnResponse.Result
 	21, // 18: weft.kvdemo.v1.WatchRequest.after:type_name -> weft.kvdemo.v1.Position
-	56, // 19: weft.kvdemo.v1.WatchResponse.events:type_name -> weft.kvdemo.v1.WatchResponse.Event
+	60, // 19: weft.kvdemo.v1.WatchResponse.events:type_name -> weft.kvdemo.v1.WatchResponse.Event
 	21, // 20: weft.kvdemo.v1.WatchResponse.position:type_name -> weft.kvdemo.v1.Position
 	8,  // 21: weft.kvdemo.v1.DeleteRequest.session:type_name -> weft.kvdemo.v1.Session
 	21, // 22: weft.kvdemo.v1.DeleteResponse.position:type_name -> weft.kvdemo.v1.Position
 	8,  // 23: weft.kvdemo.v1.FinishRequest.session:type_name -> weft.kvdemo.v1.Session
 	11, // 24: weft.kvdemo.v1.ListRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
-	57, // 25: weft.kvdemo.v1.ListResponse.items:type_name -> weft.kvdemo.v1.ListResponse.Item
+	61, // 25: weft.kvdemo.v1.ListResponse.items:type_name -> weft.kvdemo.v1.ListResponse.Item
 	21, // 26: weft.kvdemo.v1.ListResponse.positions:type_name -> weft.kvdemo.v1.Position
 	33, // 27: weft.kvdemo.v1.Assignment.span:type_name -> weft.kvdemo.v1.Span
-	59, // 28: weft.kvdemo.v1.StatusResponse.members:type_name -> weft.kvdemo.v1.StatusResponse.Member
-	58, // 29: weft.kvdemo.v1.StatusResponse.links:type_name -> weft.kvdemo.v1.StatusResponse.Link
-	60, // 30: weft.kvdemo.v1.StatusResponse.groups:type_name -> weft.kvdemo.v1.StatusResponse.Group
-	69, // 31: weft.kvdemo.v1.MembersResponse.members:type_name -> weft.kvdemo.v1.MembersResponse.Member
+	63, // 28: weft.kvdemo.v1.StatusResponse.members:type_name -> weft.kvdemo.v1.StatusResponse.Member
+	62, // 29: weft.kvdemo.v1.StatusResponse.links:type_name -> weft.kvdemo.v1.StatusResponse.Link
+	64, // 30: weft.kvdemo.v1.StatusResponse.groups:type_name -> weft.kvdemo.v1.StatusResponse.Group
+	73, // 31: weft.kvdemo.v1.MembersResponse.members:type_name -> weft.kvdemo.v1.MembersResponse.Member
 	33, // 32: weft.kvdemo.v1.NameRespondersRequest.span:type_name -> weft.kvdemo.v1.Span
 	33, // 33: weft.kvdemo.v1.UnnameRespondersRequest.span:type_name -> weft.kvdemo.v1.Span
 	0,  // 34: weft.kvdemo.v1.SwitchTunerRequest.mode:type_name -> weft.kvdemo.v1.TunerMode
 	34, // 35: weft.kvdemo.v1.RespondersResponse.wanted:type_name -> weft.kvdemo.v1.Assignment
 	0,  // 36: weft.kvdemo.v1.RespondersResponse.tuner:type_name -> weft.kvdemo.v1.TunerMode
-	70, // 37: weft.kvdemo.v1.SnapshotResponse.groups:type_name -> weft.kvdemo.v1.SnapshotResponse.Group
-	21, // 38: weft.kvdemo.v1.BackupChunk.positions:type_name -> weft.kvdemo.v1.Position
-	5,  // 39: weft.kvdemo.v1.TxnResponse.Result.code:type_name -> weft.kvdemo.v1.TxnResponse.Result.Code
-	6,  // 40: weft.kvdemo.v1.WatchResponse.Event.kind:type_name -> weft.kvdemo.v1.WatchResponse.Event.Kind
-	66, // 41: weft.kvdemo.v1.StatusResponse.Group.coding:type_name -> weft.kvdemo.v1.StatusResponse.Coding
-	62, // 42: weft.kvdemo.v1.StatusResponse.Group.leases:type_name -> weft.kvdemo.v1.StatusResponse.Leases
-	61, // 43: weft.kvdemo.v1.StatusResponse.Group.reads:type_name -> weft.kvdemo.v1.StatusResponse.Reads
-	34, // 44: weft.kvdemo.v1.StatusResponse.Leases.named:type_name -> weft.kvdemo.v1.Assignment
-	34, // 45: weft.kvdemo.v1.StatusResponse.Leases.wanted:type_name -> weft.kvdemo.v1.Assignment
-	63, // 46: weft.kvdemo.v1.StatusResponse.Leases.tuner:type_name -> weft.kvdemo.v1.StatusResponse.Tuner
-	0,  // 47: weft.kvdemo.v1.StatusResponse.Tuner.mode:type_name -> weft.kvdemo.v1.TunerMode
-	64, // 48: weft.kvdemo.v1.StatusResponse.Tuner.choices:type_name -> weft.kvdemo.v1.StatusResponse.Choice
-	33, // 49: weft.kvdemo.v1.StatusResponse.Choice.span:type_name -> weft.kvdemo.v1.Span
-	65, // 50: weft.kvdemo.v1.StatusResponse.Choice.by:type_name -> weft.kvdemo.v1.StatusResponse.ReadsAt
-	67, // 51: weft.kvdemo.v1.StatusResponse.Coding.recent:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry
-	68, // 52: weft.kvdemo.v1.StatusResponse.CodedEntry.units:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
-	9,  // 53: weft.kvdemo.v1.KV.Put:input_type -> weft.kvdemo.v1.PutRequest
-	13, // 54: weft.kvdemo.v1.KV.Get:input_type -> weft.kvdemo.v1.GetRequest
-	15, // 55: weft.kvdemo.v1.KV.Read:input_type -> weft.kvdemo.v1.ReadRequest
-	24, // 56: weft.kvdemo.v1.KV.Delete:input_type -> weft.kvdemo.v1.DeleteRequest
-	26, // 57: weft.kvdemo.v1.KV.PutPart:input_type -> weft.kvdemo.v1.PutPartRequest
-	28, // 58: weft.kvdemo.v1.KV.Finish:input_type -> weft.kvdemo.v1.FinishRequest
-	29, // 59: weft.kvdemo.v1.KV.List:input_type -> weft.kvdemo.v1.ListRequest
-	17, // 60: weft.kvdemo.v1.KV.Txn:input_type -> weft.kvdemo.v1.TxnRequest
-	22, // 61: weft.kvdemo.v1.KV.Watch:input_type -> weft.kvdemo.v1.WatchRequest
-	31, // 62: weft.kvdemo.v1.KV.OpenSession:input_type -> weft.kvdemo.v1.OpenSessionRequest
-	35, // 63: weft.kvdemo.v1.KV.Status:input_type -> weft.kvdemo.v1.StatusRequest
-	37, // 64: weft.kvdemo.v1.Admin.Members:input_type -> weft.kvdemo.v1.MembersRequest
-	39, // 65: weft.kvdemo.v1.Admin.AddMember:input_type -> weft.kvdemo.v1.AddMemberRequest
-	40, // 66: weft.kvdemo.v1.Admin.PromoteMember:input_type -> weft.kvdemo.v1.PromoteMemberRequest
-	41, // 67: weft.kvdemo.v1.Admin.RemoveMember:input_type -> weft.kvdemo.v1.RemoveMemberRequest
-	42, // 68: weft.kvdemo.v1.Admin.Transfer:input_type -> weft.kvdemo.v1.TransferRequest
-	44, // 69: weft.kvdemo.v1.Admin.NameResponders:input_type -> weft.kvdemo.v1.NameRespondersRequest
-	45, // 70: weft.kvdemo.v1.Admin.UnnameResponders:input_type -> weft.kvdemo.v1.UnnameRespondersRequest
-	46, // 71: weft.kvdemo.v1.Admin.RetireLeases:input_type -> weft.kvdemo.v1.RetireLeasesRequest
-	47, // 72: weft.kvdemo.v1.Admin.SwitchTuner:input_type -> weft.kvdemo.v1.SwitchTunerRequest
-	49, // 73: weft.kvdemo.v1.Admin.Snapshot:input_type -> weft.kvdemo.v1.SnapshotRequest
-	51, // 74: weft.kvdemo.v1.Admin.SetLogLevel:input_type -> weft.kvdemo.v1.SetLogLevelRequest
-	53, // 75: weft.kvdemo.v1.Admin.Backup:input_type -> weft.kvdemo.v1.BackupRequest
-	10, // 76: weft.kvdemo.v1.KV.Put:output_type -> weft.kvdemo.v1.PutResponse
-	14, // 77: weft.kvdemo.v1.KV.Get:output_type -> weft.kvdemo.v1.GetResponse
-	16, // 78: weft.kvdemo.v1.KV.Read:output_type -> weft.kvdemo.v1.ReadChunk
-	25, // 79: weft.kvdemo.v1.KV.Delete:output_type -> weft.kvdemo.v1.DeleteResponse
-	27, // 80: weft.kvdemo.v1.KV.PutPart:output_type -> weft.kvdemo.v1.PutPartResponse
-	10, // 81: weft.kvdemo.v1.KV.Finish:output_type -> weft.kvdemo.v1.PutResponse
-	30, // 82: weft.kvdemo.v1.KV.List:output_type -> weft.kvdemo.v1.ListResponse
-	20, // 83: weft.kvdemo.v1.KV.Txn:output_type -> weft.kvdemo.v1.TxnResponse
-	23, // 84: weft.kvdemo.v1.KV.Watch:output_type -> weft.kvdemo.v1.WatchResponse
-	32, // 85: weft.kvdemo.v1.KV.OpenSession:output_type -> weft.kvdemo.v1.OpenSessionResponse
-	36, // 86: weft.kvdemo.v1.KV.Status:output_type -> weft.kvdemo.v1.StatusResponse
-	38, // 87: weft.kvdemo.v1.Admin.Members:output_type -> weft.kvdemo.v1.MembersResponse
-	38, // 88: weft.kvdemo.v1.Admin.AddMember:output_type -> weft.kvdemo.v1.MembersResponse
-	38, // 89: weft.kvdemo.v1.Admin.PromoteMember:output_type -> weft.kvdemo.v1.MembersResponse
-	38, // 90: weft.kvdemo.v1.Admin.RemoveMember:output_type -> weft.kvdemo.v1.MembersResponse
-	43, // 91: weft.kvdemo.v1.Admin.Transfer:output_type -> weft.kvdemo.v1.TransferResponse
-	48, // 92: weft.kvdemo.v1.Admin.NameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
-	48, // 93: weft.kvdemo.v1.Admin.UnnameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
-	48, // 94: weft.kvdemo.v1.Admin.RetireLeases:output_type -> weft.kvdemo.v1.RespondersResponse
-	48, // 95: weft.kvdemo.v1.Admin.SwitchTuner:output_type -> weft.kvdemo.v1.RespondersResponse
-	50, // 96: weft.kvdemo.v1.Admin.Snapshot:output_type -> weft.kvdemo.v1.SnapshotResponse
-	52, // 97: weft.kvdemo.v1.Admin.SetLogLevel:output_type -> weft.kvdemo.v1.SetLogLevelResponse
-	54, // 98: weft.kvdemo.v1.Admin.Backup:output_type -> weft.kvdemo.v1.BackupChunk
-	76, // [76:99] is the sub-list for method output_type
-	53, // [53:76] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	74, // 37: weft.kvdemo.v1.SnapshotResponse.groups:type_name -> weft.kvdemo.v1.SnapshotResponse.Group
+	56, // 38: weft.kvdemo.v1.SetLeaderWeightResponse.nodes:type_name -> weft.kvdemo.v1.NodeHealth
+	55, // 39: weft.kvdemo.v1.SetLeaderWeightResponse.groups:type_name -> weft.kvdemo.v1.GroupWeight
+	21, // 40: weft.kvdemo.v1.BackupChunk.positions:type_name -> weft.kvdemo.v1.Position
+	5,  // 41: weft.kvdemo.v1.TxnResponse.Result.code:type_name -> weft.kvdemo.v1.TxnResponse.Result.Code
+	6,  // 42: weft.kvdemo.v1.WatchResponse.Event.kind:type_name -> weft.kvdemo.v1.WatchResponse.Event.Kind
+	70, // 43: weft.kvdemo.v1.StatusResponse.Group.coding:type_name -> weft.kvdemo.v1.StatusResponse.Coding
+	66, // 44: weft.kvdemo.v1.StatusResponse.Group.leases:type_name -> weft.kvdemo.v1.StatusResponse.Leases
+	65, // 45: weft.kvdemo.v1.StatusResponse.Group.reads:type_name -> weft.kvdemo.v1.StatusResponse.Reads
+	34, // 46: weft.kvdemo.v1.StatusResponse.Leases.named:type_name -> weft.kvdemo.v1.Assignment
+	34, // 47: weft.kvdemo.v1.StatusResponse.Leases.wanted:type_name -> weft.kvdemo.v1.Assignment
+	67, // 48: weft.kvdemo.v1.StatusResponse.Leases.tuner:type_name -> weft.kvdemo.v1.StatusResponse.Tuner
+	0,  // 49: weft.kvdemo.v1.StatusResponse.Tuner.mode:type_name -> weft.kvdemo.v1.TunerMode
+	68, // 50: weft.kvdemo.v1.StatusResponse.Tuner.choices:type_name -> weft.kvdemo.v1.StatusResponse.Choice
+	33, // 51: weft.kvdemo.v1.StatusResponse.Choice.span:type_name -> weft.kvdemo.v1.Span
+	69, // 52: weft.kvdemo.v1.StatusResponse.Choice.by:type_name -> weft.kvdemo.v1.StatusResponse.ReadsAt
+	71, // 53: weft.kvdemo.v1.StatusResponse.Coding.recent:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry
+	72, // 54: weft.kvdemo.v1.StatusResponse.CodedEntry.units:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
+	9,  // 55: weft.kvdemo.v1.KV.Put:input_type -> weft.kvdemo.v1.PutRequest
+	13, // 56: weft.kvdemo.v1.KV.Get:input_type -> weft.kvdemo.v1.GetRequest
+	15, // 57: weft.kvdemo.v1.KV.Read:input_type -> weft.kvdemo.v1.ReadRequest
+	24, // 58: weft.kvdemo.v1.KV.Delete:input_type -> weft.kvdemo.v1.DeleteRequest
+	26, // 59: weft.kvdemo.v1.KV.PutPart:input_type -> weft.kvdemo.v1.PutPartRequest
+	28, // 60: weft.kvdemo.v1.KV.Finish:input_type -> weft.kvdemo.v1.FinishRequest
+	29, // 61: weft.kvdemo.v1.KV.List:input_type -> weft.kvdemo.v1.ListRequest
+	17, // 62: weft.kvdemo.v1.KV.Txn:input_type -> weft.kvdemo.v1.TxnRequest
+	22, // 63: weft.kvdemo.v1.KV.Watch:input_type -> weft.kvdemo.v1.WatchRequest
+	31, // 64: weft.kvdemo.v1.KV.OpenSession:input_type -> weft.kvdemo.v1.OpenSessionRequest
+	35, // 65: weft.kvdemo.v1.KV.Status:input_type -> weft.kvdemo.v1.StatusRequest
+	37, // 66: weft.kvdemo.v1.Admin.Members:input_type -> weft.kvdemo.v1.MembersRequest
+	39, // 67: weft.kvdemo.v1.Admin.AddMember:input_type -> weft.kvdemo.v1.AddMemberRequest
+	40, // 68: weft.kvdemo.v1.Admin.PromoteMember:input_type -> weft.kvdemo.v1.PromoteMemberRequest
+	41, // 69: weft.kvdemo.v1.Admin.RemoveMember:input_type -> weft.kvdemo.v1.RemoveMemberRequest
+	42, // 70: weft.kvdemo.v1.Admin.Transfer:input_type -> weft.kvdemo.v1.TransferRequest
+	44, // 71: weft.kvdemo.v1.Admin.NameResponders:input_type -> weft.kvdemo.v1.NameRespondersRequest
+	45, // 72: weft.kvdemo.v1.Admin.UnnameResponders:input_type -> weft.kvdemo.v1.UnnameRespondersRequest
+	46, // 73: weft.kvdemo.v1.Admin.RetireLeases:input_type -> weft.kvdemo.v1.RetireLeasesRequest
+	47, // 74: weft.kvdemo.v1.Admin.SwitchTuner:input_type -> weft.kvdemo.v1.SwitchTunerRequest
+	49, // 75: weft.kvdemo.v1.Admin.Snapshot:input_type -> weft.kvdemo.v1.SnapshotRequest
+	51, // 76: weft.kvdemo.v1.Admin.SetLogLevel:input_type -> weft.kvdemo.v1.SetLogLevelRequest
+	53, // 77: weft.kvdemo.v1.Admin.SetLeaderWeight:input_type -> weft.kvdemo.v1.SetLeaderWeightRequest
+	57, // 78: weft.kvdemo.v1.Admin.Backup:input_type -> weft.kvdemo.v1.BackupRequest
+	10, // 79: weft.kvdemo.v1.KV.Put:output_type -> weft.kvdemo.v1.PutResponse
+	14, // 80: weft.kvdemo.v1.KV.Get:output_type -> weft.kvdemo.v1.GetResponse
+	16, // 81: weft.kvdemo.v1.KV.Read:output_type -> weft.kvdemo.v1.ReadChunk
+	25, // 82: weft.kvdemo.v1.KV.Delete:output_type -> weft.kvdemo.v1.DeleteResponse
+	27, // 83: weft.kvdemo.v1.KV.PutPart:output_type -> weft.kvdemo.v1.PutPartResponse
+	10, // 84: weft.kvdemo.v1.KV.Finish:output_type -> weft.kvdemo.v1.PutResponse
+	30, // 85: weft.kvdemo.v1.KV.List:output_type -> weft.kvdemo.v1.ListResponse
+	20, // 86: weft.kvdemo.v1.KV.Txn:output_type -> weft.kvdemo.v1.TxnResponse
+	23, // 87: weft.kvdemo.v1.KV.Watch:output_type -> weft.kvdemo.v1.WatchResponse
+	32, // 88: weft.kvdemo.v1.KV.OpenSession:output_type -> weft.kvdemo.v1.OpenSessionResponse
+	36, // 89: weft.kvdemo.v1.KV.Status:output_type -> weft.kvdemo.v1.StatusResponse
+	38, // 90: weft.kvdemo.v1.Admin.Members:output_type -> weft.kvdemo.v1.MembersResponse
+	38, // 91: weft.kvdemo.v1.Admin.AddMember:output_type -> weft.kvdemo.v1.MembersResponse
+	38, // 92: weft.kvdemo.v1.Admin.PromoteMember:output_type -> weft.kvdemo.v1.MembersResponse
+	38, // 93: weft.kvdemo.v1.Admin.RemoveMember:output_type -> weft.kvdemo.v1.MembersResponse
+	43, // 94: weft.kvdemo.v1.Admin.Transfer:output_type -> weft.kvdemo.v1.TransferResponse
+	48, // 95: weft.kvdemo.v1.Admin.NameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
+	48, // 96: weft.kvdemo.v1.Admin.UnnameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
+	48, // 97: weft.kvdemo.v1.Admin.RetireLeases:output_type -> weft.kvdemo.v1.RespondersResponse
+	48, // 98: weft.kvdemo.v1.Admin.SwitchTuner:output_type -> weft.kvdemo.v1.RespondersResponse
+	50, // 99: weft.kvdemo.v1.Admin.Snapshot:output_type -> weft.kvdemo.v1.SnapshotResponse
+	52, // 100: weft.kvdemo.v1.Admin.SetLogLevel:output_type -> weft.kvdemo.v1.SetLogLevelResponse
+	54, // 101: weft.kvdemo.v1.Admin.SetLeaderWeight:output_type -> weft.kvdemo.v1.SetLeaderWeightResponse
+	58, // 102: weft.kvdemo.v1.Admin.Backup:output_type -> weft.kvdemo.v1.BackupChunk
+	79, // [79:103] is the sub-list for method output_type
+	55, // [55:79] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_kvpb_kv_proto_init() }
@@ -5493,14 +5781,15 @@ func file_kvpb_kv_proto_init() {
 		(*WatchRequest_Key)(nil),
 		(*WatchRequest_Prefix)(nil),
 	}
-	file_kvpb_kv_proto_msgTypes[62].OneofWrappers = []any{}
+	file_kvpb_kv_proto_msgTypes[46].OneofWrappers = []any{}
+	file_kvpb_kv_proto_msgTypes[66].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kvpb_kv_proto_rawDesc), len(file_kvpb_kv_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   64,
+			NumMessages:   68,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -579,6 +579,7 @@ const (
 	Admin_SwitchTuner_FullMethodName      = "/weft.kvdemo.v1.Admin/SwitchTuner"
 	Admin_Snapshot_FullMethodName         = "/weft.kvdemo.v1.Admin/Snapshot"
 	Admin_SetLogLevel_FullMethodName      = "/weft.kvdemo.v1.Admin/SetLogLevel"
+	Admin_SetLeaderWeight_FullMethodName  = "/weft.kvdemo.v1.Admin/SetLeaderWeight"
 	Admin_Backup_FullMethodName           = "/weft.kvdemo.v1.Admin/Backup"
 )
 
@@ -619,6 +620,9 @@ type AdminClient interface {
 	Snapshot(ctx context.Context, in *SnapshotRequest, opts ...grpc.CallOption) (*SnapshotResponse, error)
 	// SetLogLevel changes the level of the log of the node that is asked, until it ends.
 	SetLogLevel(ctx context.Context, in *SetLogLevelRequest, opts ...grpc.CallOption) (*SetLogLevelResponse, error)
+	// SetLeaderWeight shows, or changes, the weight as a leader of the node that is asked, until it
+	// ends, and shows the health of the nodes.
+	SetLeaderWeight(ctx context.Context, in *SetLeaderWeightRequest, opts ...grpc.CallOption) (*SetLeaderWeightResponse, error)
 	// Backup sends all keys and values, of one moment between the call and the first
 	// chunk. With several groups, writes wait for that moment.
 	Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupChunk], error)
@@ -742,6 +746,16 @@ func (c *adminClient) SetLogLevel(ctx context.Context, in *SetLogLevelRequest, o
 	return out, nil
 }
 
+func (c *adminClient) SetLeaderWeight(ctx context.Context, in *SetLeaderWeightRequest, opts ...grpc.CallOption) (*SetLeaderWeightResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetLeaderWeightResponse)
+	err := c.cc.Invoke(ctx, Admin_SetLeaderWeight_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *adminClient) Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupChunk], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Admin_ServiceDesc.Streams[0], Admin_Backup_FullMethodName, cOpts...)
@@ -798,6 +812,9 @@ type AdminServer interface {
 	Snapshot(context.Context, *SnapshotRequest) (*SnapshotResponse, error)
 	// SetLogLevel changes the level of the log of the node that is asked, until it ends.
 	SetLogLevel(context.Context, *SetLogLevelRequest) (*SetLogLevelResponse, error)
+	// SetLeaderWeight shows, or changes, the weight as a leader of the node that is asked, until it
+	// ends, and shows the health of the nodes.
+	SetLeaderWeight(context.Context, *SetLeaderWeightRequest) (*SetLeaderWeightResponse, error)
 	// Backup sends all keys and values, of one moment between the call and the first
 	// chunk. With several groups, writes wait for that moment.
 	Backup(*BackupRequest, grpc.ServerStreamingServer[BackupChunk]) error
@@ -843,6 +860,9 @@ func (UnimplementedAdminServer) Snapshot(context.Context, *SnapshotRequest) (*Sn
 }
 func (UnimplementedAdminServer) SetLogLevel(context.Context, *SetLogLevelRequest) (*SetLogLevelResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetLogLevel not implemented")
+}
+func (UnimplementedAdminServer) SetLeaderWeight(context.Context, *SetLeaderWeightRequest) (*SetLeaderWeightResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetLeaderWeight not implemented")
 }
 func (UnimplementedAdminServer) Backup(*BackupRequest, grpc.ServerStreamingServer[BackupChunk]) error {
 	return status.Error(codes.Unimplemented, "method Backup not implemented")
@@ -1066,6 +1086,24 @@ func _Admin_SetLogLevel_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_SetLeaderWeight_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetLeaderWeightRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).SetLeaderWeight(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_SetLeaderWeight_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).SetLeaderWeight(ctx, req.(*SetLeaderWeightRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Admin_Backup_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(BackupRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -1127,6 +1165,10 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SetLogLevel",
 			Handler:    _Admin_SetLogLevel_Handler,
+		},
+		{
+			MethodName: "SetLeaderWeight",
+			Handler:    _Admin_SetLeaderWeight_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

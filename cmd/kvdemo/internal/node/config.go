@@ -21,6 +21,7 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
 	"github.com/weftraft/weft/internal/certs"
 	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode"
 )
 
 // Names of the libraries that can drive a node.
@@ -113,6 +114,9 @@ type Config struct {
 	// ExitAfterHang ends the process when no write to the log has ended for so long although some
 	// wait; 0: never.
 	ExitAfterHang time.Duration
+	// LeaderWeight is the node's weight as a leader, as in [rawnode.PlacementConfig]: 0 is 100, and less than 0 the
+	// weight 0.
+	LeaderWeight int
 	// BalanceInterval is how often a node with several groups looks if it leads
 	// too many of them; 0: never.
 	BalanceInterval time.Duration
@@ -169,6 +173,9 @@ func (c Config) Validate() error {
 	}
 	if c.ExitAfterHang < 0 {
 		bad("exit-after-hang", c.ExitAfterHang, "0 or more")
+	}
+	if c.LeaderWeight > rawnode.MaxLeaderWeight {
+		bad("leader-weight", c.LeaderWeight, "0 to %d", rawnode.MaxLeaderWeight)
 	}
 	if c.BalanceInterval < 0 {
 		bad("balance-interval", c.BalanceInterval, "0 or more")

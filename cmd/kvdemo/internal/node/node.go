@@ -73,23 +73,25 @@ type node struct {
 	cfg     Config
 	started time.Time
 
-	clients  net.Listener
-	redis    net.Listener // nil without --resp
-	web      net.Listener // nil without --http-listen
-	members  net.Listener // for peers; weft's once it is open
-	weft     *weft.Node
-	db       *kv.DB
-	groups   []*group // group 1 first
-	reads    readCounts
-	metrics  *metrics.Set
-	traces   *sdk.TracerProvider // nil without --otlp
-	policy   *policySwitch       // nil unless a parent gives orders
-	shapes   shapes
-	server   *grpc.Server
-	front    *resp.Server // nil without --resp
-	health   *health.Server
-	watches  *watches
-	closeAll []func() error
+	clients net.Listener
+	redis   net.Listener // nil without --resp
+	web     net.Listener // nil without --http-listen
+	members net.Listener // for peers; weft's once it is open
+	weft    *weft.Node
+	db      *kv.DB
+	groups  []*group // group 1 first
+	reads   readCounts
+	metrics *metrics.Set
+	traces  *sdk.TracerProvider // nil without --otlp
+	policy  *policySwitch       // nil unless a parent gives orders
+	shapes  shapes
+	// placement is the health of this node, and what it knows of the others'.
+	placement *rawnode.Placement
+	server    *grpc.Server
+	front     *resp.Server // nil without --resp
+	health    *health.Server
+	watches   *watches
+	closeAll  []func() error
 
 	secret  atomic.Pointer[[]byte]            // of sessions, once it is known
 	refused [secure.NumRefusals]atomic.Uint64 // clients
@@ -211,7 +213,7 @@ func (n *node) openNode() (err error) {
 	}
 	n.weft, err = weft.Open(weft.Options{
 		Cluster: n.cfg.Cluster, ID: n.cfg.ID, Dir: n.cfg.Data, Listen: n.cfg.listen(), Peers: n.cfg.Peers, Join: n.cfg.Join, TLS: weft.TLS(n.cfg.TLS),
-		TickInterval: n.cfg.Tick, BudgetBytes: queueBytes, Balance: balance, ExitAfterHang: n.cfg.ExitAfterHang,
+		TickInterval: n.cfg.Tick, BudgetBytes: queueBytes, Balance: balance, LeaderWeight: n.cfg.LeaderWeight, ExitAfterHang: n.cfg.ExitAfterHang,
 		Metrics: n.metrics, Calls: n.traced, Logger: n.cfg.Log,
 		ConfigureLog:       func(o *storage.Options) { o.FS = n.cfg.disk() },
 		ConfigureTransport: func(c *transport.Config) { c.Listener, c.Egress = n.members, n.cfg.Egress },
@@ -219,6 +221,7 @@ func (n *node) openNode() (err error) {
 	if err != nil {
 		return fmt.Errorf("--data: %w", err)
 	}
+	n.placement = n.weft.Placement()
 	n.then(n.closeNode)
 	for id := range uint64(n.cfg.Groups) {
 		g := &group{id: id + 1}
