@@ -24,7 +24,7 @@ func (p *coreProcess) apply(ents []*pb.Entry) {
 		if p.s.failure != nil {
 			return
 		}
-		p.applied = e.GetIndex()
+		p.applied, p.appliedTerm = e.GetIndex(), e.GetTerm()
 		switch e.GetType() {
 		case pb.EntryNormal:
 			p.applyCommand(e.GetData())
@@ -92,6 +92,7 @@ func (p *coreProcess) restore(snap *pb.Snapshot) {
 		return
 	}
 	p.applied, p.conf = snap.GetMetadata().GetIndex(), snap.GetMetadata().GetConfState()
+	p.appliedTerm = snap.GetMetadata().GetTerm()
 	p.inForce, p.switches = p.applied, p.switches+1
 	p.s.check.restored(p.n, p.applied, p.store.digest())
 	if wasMember && !p.member(p.n.id) {
@@ -111,9 +112,9 @@ func (p *coreProcess) maybeCheckpoint(must bool) {
 	if !must && p.applied < d.live.checkpoint.GetMetadata().GetIndex()+pl.checkpointEvery {
 		return
 	}
-	term, ok := d.live.term(p.applied)
+	term, ok := p.written()
 	if !ok {
-		return // not written here yet: only a snapshot in between makes that so
+		return
 	}
 	data := p.store.encode()
 	if p.s.opts.Bug == LoseSessions {

@@ -52,6 +52,10 @@ type coreProcess struct {
 	changes int
 	// pollAt is when the core wants to be called between two ticks.
 	pollAt time.Duration
+	// appliedTerm is the term of the entry that was applied last, and owes says that a
+	// checkpoint waits until that entry is written: see early.go.
+	appliedTerm uint64
+	owes        bool
 	// checkpointing is set while a checkpoint is on its way that a snapshot was
 	// asked for.
 	checkpointing bool
@@ -107,6 +111,7 @@ func (p *coreProcess) config() *raft.Config {
 		Storage:                   p.n.disk,
 		Applied:                   p.applied,
 		AsyncStorageWrites:        p.async,
+		MaxEarlyApplySize:         pl.earlySize,
 		MaxSizePerMsg:             pl.maxSizePerMsg,
 		MaxCommittedSizePerReady:  pl.maxCommittedSizePerReady,
 		MaxUncommittedEntriesSize: pl.maxUncommittedEntriesSize,
@@ -128,6 +133,7 @@ func (p *coreProcess) config() *raft.Config {
 	if c.Coding = p.coding(); c.Coding != nil && pl.coded.clock {
 		p.clock = skewedClock{p.n}
 	}
+	p.plantEarly(c)
 	p.leased(c)
 	if p.clock != nil {
 		c.Clock = p.clock
@@ -141,7 +147,7 @@ func (p *coreProcess) load(cp *pb.Snapshot) {
 		p.s.fail(NoPanic, "node %d: checkpoint %d: %v", p.n.id, cp.GetMetadata().GetIndex(), err)
 		return
 	}
-	p.applied = cp.GetMetadata().GetIndex()
+	p.applied, p.appliedTerm = cp.GetMetadata().GetIndex(), cp.GetMetadata().GetTerm()
 	p.inForce = p.applied
 	p.conf = cp.GetMetadata().GetConfState()
 	if p.s.opts.Bug == ApplyAgain && p.applied > p.n.disk.live.baseIndex {

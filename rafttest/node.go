@@ -161,6 +161,7 @@ func (n *node) crash(keepAll bool) {
 		d.durable.state.vote = 0
 		d.live.state.vote = 0
 	}
+	n.crashedEarly()
 	s.tell(n.id, "crash: %d unsynced records kept, %d lost, torn %v", keep, lost, torn)
 	n.stop()
 	s.check.lookClosely()

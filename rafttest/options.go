@@ -39,6 +39,8 @@ type Options struct {
 	// Brief has runs be short, with a few entries and a few acts of bad luck. It
 	// needs Coded.
 	Brief bool
+	// Early has cores hand out entries before their hosts have stored the entries: see early.go.
+	Early bool
 	// Leases turns leases on. Whether entries are coded is drawn then.
 	Leases bool
 	// Joints has brief runs with coding and leases, in which these and changes of the
@@ -107,6 +109,8 @@ type Result struct {
 	Leased LeasedReach
 	// Joints counts the events of joints.
 	Joints JointReach
+	// Early counts the events due to early applies.
+	Early EarlyReach
 }
 
 // Violation is a broken invariant.
@@ -159,21 +163,23 @@ type Bug int
 
 // The planted bugs.
 const (
-	NoBug          Bug = iota
-	AckBeforeSync      // answers leave when a write is made, not when it is durable
-	ForgetVote         // the vote does not survive a restart
-	LoseSynced         // a crash takes synced entries
-	ApplyAgain         // a restart applies entries within the checkpoint again
-	StaleReads         // reads do not ask the leader
-	ReadBeforeWait     // reads ask, but do not wait until the index is applied
-	NoSessions         // a command that was sent twice is applied twice
-	SilentLoss         // the loss of a snapshot is not reported
-	ForgetConf         // a restart takes the founding members for the members
-	LoseSessions       // snapshots leave the sessions out
+	NoBug           Bug = iota
+	AckBeforeSync       // answers leave when a write is made, not when it is durable
+	ForgetVote          // the vote does not survive a restart
+	LoseSynced          // a crash takes synced entries
+	ApplyAgain          // a restart applies entries within the checkpoint again
+	StaleReads          // reads do not ask the leader
+	ReadBeforeWait      // reads ask, but do not wait until the index is applied
+	NoSessions          // a command that was sent twice is applied twice
+	SilentLoss          // the loss of a snapshot is not reported
+	ForgetConf          // a restart takes the founding members for the members
+	LoseSessions        // snapshots leave the sessions out
+	EarlyUnbounded      // entries are handed out before they are stored, however many
+	EarlyCheckpoint     // a checkpoint is made of what is not written
 )
 
 var bugNames = [...]string{"none", "ack-before-sync", "forget-vote", "lose-synced", "apply-again",
-	"stale-reads", "read-before-wait", "no-sessions", "silent-loss", "forget-conf", "lose-sessions"}
+	"stale-reads", "read-before-wait", "no-sessions", "silent-loss", "forget-conf", "lose-sessions", "early-unbounded", "early-checkpoint"}
 
 // String returns the bug's name.
 func (b Bug) String() string {

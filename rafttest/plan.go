@@ -71,6 +71,10 @@ type plan struct {
 	coded *codedPlan
 	// leased is what is drawn about leases; nil: there are none.
 	leased *leasedPlan
+	// earlySize is Config.MaxEarlyApplySize, and fallWhenEarly the chance that a machine loses
+	// power after it applied what its disk lacks.
+	earlySize     uint64
+	fallWhenEarly float64
 	// joints is what is drawn about joints; nil: the run is none of these.
 	joints *jointsPlan
 }

@@ -43,6 +43,7 @@ type sim struct {
 	coded   CodedReach
 	leased  leasedState
 	joints  JointReach
+	early   EarlyReach
 	// marooned says that a follower was left without what the others cut.
 	marooned bool
 
@@ -75,6 +76,9 @@ func Run(seed uint64, opts Options) Result {
 	s.plan = drawPlan(world.NewDraws(seed, 0), opts)
 	s.plan.drawProcess(world.NewDraws(seed, 3), opts)
 	s.plan.drawMachines(world.NewDraws(seed, 40), opts)
+	if opts.Early {
+		s.plan.drawEarly(world.NewDraws(seed, 31))
+	}
 	if opts.Coded {
 		s.plan.drawCoded(world.NewDraws(seed, 4))
 		s.reports = world.NewDraws(seed, 5)
@@ -106,7 +110,7 @@ func Run(seed uint64, opts Options) Result {
 	for _, n := range s.nodes {
 		s.countLeases(n)
 	}
-	r := Result{Seed: seed, Process: ProcessCore, Hash: s.story.Hash, Lines: s.story.Lines, Plan: s.plan.String(), Reached: s.reach, Coded: s.coded, Leased: s.leased.LeasedReach, Joints: s.joints}
+	r := Result{Seed: seed, Process: ProcessCore, Hash: s.story.Hash, Lines: s.story.Lines, Plan: s.plan.String(), Reached: s.reach, Coded: s.coded, Leased: s.leased.LeasedReach, Joints: s.joints, Early: s.early}
 	if s.plan.host {
 		r.Process = ProcessHost
 	}

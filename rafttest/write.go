@@ -102,6 +102,7 @@ func (p *coreProcess) dispatch(msgs []*pb.Message) {
 		case raft.LocalAppendThread:
 			p.appends.waiting = append(p.appends.waiting, m)
 		case raft.LocalApplyThread:
+			p.handsEarly(m.GetEntries())
 			p.applyLater(applyWork{m: m})
 		default:
 			p.send(m)
@@ -113,8 +114,8 @@ func (p *coreProcess) dispatch(msgs []*pb.Message) {
 
 // appendQueue is the work of the log writer.
 type appendQueue struct {
-	waiting []*pb.Message
-	busy    bool
+	waiting, writing []*pb.Message
+	busy             bool
 }
 
 // deepQueue is the number of writes that wait when even a host with a sync for
@@ -138,7 +139,7 @@ func (p *coreProcess) startAppends() {
 	}
 	n := p.s.plan.batchOf(len(q.waiting))
 	batch := q.waiting[:n:n]
-	q.waiting = q.waiting[n:]
+	q.waiting, q.writing = q.waiting[n:], batch
 	q.busy = true
 	mustSync := false
 	for _, m := range batch {
@@ -168,7 +169,8 @@ func stateIn(m *pb.Message) *hardState {
 
 // appended delivers the answers of writes that are done.
 func (p *coreProcess) appended(batch []*pb.Message) {
-	p.appends.busy = false
+	p.appends.busy, p.appends.writing = false, nil
+	p.payOwed()
 	for _, m := range batch {
 		p.restore(m.GetSnapshot())
 		p.respond(m)
