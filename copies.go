@@ -213,7 +213,9 @@ func Recover(ctx context.Context, o Options, group uint64, sm StateMachine, lost
 // Inspection is what a directory has of a group.
 type Inspection struct {
 	// LastIndex and LastTerm are of the last entry. Of two survivors the one with the higher
-	// LastTerm has more; with equal terms, the one with the higher LastIndex.
+	// LastTerm has more; with equal terms, the one with the higher LastIndex. If power has failed at a
+	// survivor, its state may be ahead of its log, of which Inspect knows nothing: to open and close
+	// the node once brings the log up to the state.
 	LastIndex, LastTerm uint64
 	// Addresses are those that the node knows, by id.
 	Addresses map[uint64]string

@@ -65,7 +65,7 @@ func (d *directory) members() (*pb.ConfState, error) {
 		return nil, err
 	}
 	meta := snapshot.GetMetadata()
-	tail, err := replica.NewLogTail(d.log, meta.GetIndex(), 0)
+	tail, err := replica.NewLogTail(d.log, meta.GetIndex(), nil, 0)
 	if errors.Is(err, replica.ErrCodedTail) {
 		return nil, nil
 	}

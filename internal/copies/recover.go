@@ -205,11 +205,11 @@ func (r *recovery) logHasBegun(p *recoveryPlan) (bool, error) {
 
 // tail loads the state machine and returns the log behind it.
 func (r *recovery) tail() (*replica.LogTail, uint64, error) {
-	applied, _, err := r.user.Load()
+	applied, host, err := r.user.Load()
 	if err != nil {
 		return nil, 0, fmt.Errorf("load the state machine: %w", err)
 	}
-	tail, err := replica.NewLogTail(r.log, applied, r.ClearPrefix)
+	tail, err := replica.NewLogTail(r.log, applied, host, r.ClearPrefix)
 	return tail, applied, err
 }
 

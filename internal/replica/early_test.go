@@ -127,6 +127,52 @@ func TestLogBeginsAnewAtAStateThatIsAhead(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "c", "after"}, c.agree())
 }
 
+// The way back after a majority is lost takes a state that is ahead of its log for the end, also where
+// the log has entries that were never committed. A state within its log takes the entries behind.
+func TestTailOfALogThatIsBehindItsState(t *testing.T) {
+	c := lateCluster(t, Weft, 3)
+	n := c.nodes[1]
+	whole := *n.sm
+	c.early("a", "b")
+	last, err := n.log.LastIndex()
+	require.NoError(t, err)
+	require.Equal(t, last+2, n.sm.index)
+
+	tail, err := NewLogTail(n.log, n.sm.index, n.sm.host, 0)
+	require.NoError(t, err)
+	index, term, ahead := tail.Ahead()
+	require.True(t, ahead)
+	require.Equal(t, n.sm.index, index)
+	end, highest := tail.Last()
+	require.Equal(t, index, end)
+	require.GreaterOrEqual(t, highest, term)
+	cfg := n.cfg
+	cfg.Log, cfg.Applied, cfg.HostState = tail, n.sm.index, n.sm.host
+	w, err := PrepareLog(cfg)
+	require.NoError(t, err)
+	require.Nil(t, w)
+	r, err := New(cfg)
+	require.NoError(t, err)
+	out := r.Flush(c.now)
+	require.Empty(t, out.Applies)
+	require.NoError(t, r.Err())
+
+	_, err = NewLogTail(n.log, n.sm.index, nil, 0)
+	require.ErrorIs(t, err, ErrState)
+	tail, err = NewLogTail(n.log, whole.index, whole.host, 0)
+	require.NoError(t, err)
+	_, _, ahead = tail.Ahead()
+	require.False(t, ahead)
+
+	h, err := decodeHostState(whole.host)
+	require.NoError(t, err)
+	h.at.term++
+	tail, err = NewLogTail(n.log, whole.index, h.encode(), 0)
+	require.NoError(t, err)
+	_, _, ahead = tail.Ahead()
+	require.True(t, ahead, "the log has another entry there")
+}
+
 // A leader stops whose state was not durable: it applies the same again, from the others.
 func TestStateThatIsLostWithItsLogIsAppliedAgain(t *testing.T) {
 	c := lateCluster(t, Weft, 3)

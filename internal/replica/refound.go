@@ -122,13 +122,18 @@ type LogTail struct {
 	Log
 	first, last, term uint64
 	committed         uint64 // of the entries, the last that the log knows to be committed
+	// ahead is the place of a state that is ahead of the log, or zero: then the tail is empty.
+	ahead logMark
 }
 
-// NewLogTail returns the tail of a log behind an applied index. An error says that the log
+// NewLogTail returns the tail of a log behind an applied index. host is the host's bytes of the state,
+// or nil, if the applied index is known from the log itself. Of a state that is ahead of the log
+// ([PrepareLog] says how that comes) the tail is empty, because the log has nothing that the
+// state lacks, and what the log has at the index and behind was never committed. An error says that the log
 // does not fit the index, or that an entry is coded: the node has units of its payload, not
 // the payload ([ErrCodedTail]); then the tail, which ends before that entry, comes with the error.
 // clear is raft.Coding.ClearPrefix.
-func NewLogTail(log Log, applied uint64, clear int) (*LogTail, error) {
+func NewLogTail(log Log, applied uint64, host []byte, clear int) (*LogTail, error) {
 	hs, _, err := log.InitialState()
 	if err != nil {
 		return nil, err
@@ -147,6 +152,11 @@ func NewLogTail(log Log, applied uint64, clear int) (*LogTail, error) {
 	if applied == 0 && first == firstMark.index+1 {
 		applied = firstMark.index // the empty state
 	}
+	if ahead, err := aheadOf(log, last, host); err != nil {
+		return nil, err
+	} else if at := ahead.index; at > 0 && at == applied && at+1 >= first {
+		return &LogTail{Log: log, first: at + 1, last: at, term: max(ahead.term, hs.GetTerm()), committed: at, ahead: ahead}, nil
+	}
 	if applied+1 < first || applied > last {
 		return nil, fmt.Errorf("%w: the state machine is at index %d, the log has the entries %d to %d: open the node once, which brings both together if that is possible", ErrState, applied, first, last)
 	}
@@ -163,8 +173,32 @@ func NewLogTail(log Log, applied uint64, clear int) (*LogTail, error) {
 	return t, err
 }
 
+// aheadOf returns the place of a state, given the host's bytes, if the log does not have the entry there.
+func aheadOf(log Log, last uint64, host []byte) (logMark, error) {
+	if len(host) == 0 {
+		return logMark{}, nil
+	}
+	h, err := decodeHostState(host)
+	if err != nil {
+		return logMark{}, err
+	}
+	if h.at.index > last {
+		return h.at, nil
+	}
+	term, err := log.Term(h.at.index)
+	if errors.Is(err, raft.ErrCompacted) || err == nil && term == h.at.term {
+		return logMark{}, nil
+	}
+	return h.at, err
+}
+
 // Last returns the last entry's index, and the highest term that the log has heard of.
 func (t *LogTail) Last() (index, term uint64) { return t.last, t.term }
+
+// Ahead returns the place of a state that is ahead of the log, and whether it is.
+func (t *LogTail) Ahead() (index, term uint64, ok bool) {
+	return t.ahead.index, t.ahead.term, t.ahead.index > 0
+}
 
 // Committed returns the tail without the entries that may not be committed.
 func (t *LogTail) Committed() *LogTail {
@@ -180,6 +214,14 @@ func (t *LogTail) InitialState() (*pb.HardState, *pb.ConfState, error) {
 		return nil, nil, err
 	}
 	return &pb.HardState{Term: hs.Term, Vote: hs.Vote, Commit: new(t.last)}, conf, nil
+}
+
+// Term implements raft.Storage.
+func (t *LogTail) Term(i uint64) (uint64, error) {
+	if i > 0 && i == t.ahead.index {
+		return t.ahead.term, nil
+	}
+	return t.Log.Term(i)
 }
 
 // FirstIndex implements raft.Storage.

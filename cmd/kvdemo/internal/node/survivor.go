@@ -33,7 +33,7 @@ type Survivor struct {
 // SurvivingGroup is one group of a survivor. Of two survivors the one with the higher Term has more;
 // with equal terms, the one with the higher Index.
 type SurvivingGroup struct {
-	Term, Index uint64 // of the log's last entry
+	Term, Index uint64 // of the log's last entry, or of the state if it is ahead of the log
 	// Left is how many entries at the end of the log are not in Export, which is with incomplete
 	// only: the node has units of a coded entry's payload, and the other members had the rest.
 	Left   uint64
@@ -87,7 +87,7 @@ func (s *Survivor) group(ctx context.Context, engine *storage.Engine, id uint64,
 	if err != nil {
 		return g, err
 	}
-	applied, _, err := store.Load()
+	applied, host, err := store.Load()
 	if err == nil {
 		g.Index, err = log.LastIndex()
 	}
@@ -97,7 +97,12 @@ func (s *Survivor) group(ctx context.Context, engine *storage.Engine, id uint64,
 	if err != nil {
 		return g, err
 	}
-	tail, err := replica.NewLogTail(log, applied, 0)
+	tail, err := replica.NewLogTail(log, applied, host, 0)
+	if err == nil {
+		if index, term, ok := tail.Ahead(); ok {
+			g.Index, g.Term = index, term
+		}
+	}
 	if errors.Is(err, replica.ErrCodedTail) {
 		last, _ := tail.Last()
 		if g.Left = g.Index - last; !incomplete {
