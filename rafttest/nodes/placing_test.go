@@ -247,7 +247,7 @@ func TestPreferredNodeLeads(t *testing.T) {
 			elected := len(g.leaders)
 			s.reaches(6*electionTime, "a leader", func() bool { m := g.leading(); return m != nil && len(g.leaders) > elected })
 			elections++
-			require.GreaterOrEqual(t, s.plan.placing.weights[g.leading().n.id], 0, "seed %d: a node of weight 0 is elected although another could be\n%s", seed, s.story.recent())
+			require.GreaterOrEqual(t, s.plan.placing.weights[g.leading().n.id], 0, "seed %d: a node of weight 0 is elected although another could be\n%s", seed, s.story.Recent())
 			for _, n := range s.nodes[:5] {
 				n.start()
 			}
