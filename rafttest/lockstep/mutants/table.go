@@ -82,7 +82,7 @@ var table = []bug{
 	{"limits", "a message that fits exactly is cut", "internal/extend/extend.go", "size > most && i > 0", "size >= most && i > 0"},
 
 	// Asynchronous writes.
-	{"async writes", "applies what is not written", "applying.go", "min(l.committed, l.tail.base.index)", "l.committed"},
+	{"async writes", "applies what is not written", "early.go", "return min(l.committed, t.base.index)", "return l.committed"},
 	{"async writes", "reports only its own entries as written", "async.go", "pending := len(r.log.tail.entries) > 0", "pending := len(rd.Entries) > 0"},
 	{"async writes", "believes a report about entries that were replaced", "tail.go", "!ok || have != id.term", "!ok || have == 0"},
 	{"async writes", "a report of applied entries has a term", "async.go", "r.address(e, pb.MsgStorageApplyResp, r.id).withTerm(0)", "r.address(e, pb.MsgStorageApplyResp, r.id)"},
