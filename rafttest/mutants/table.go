@@ -72,6 +72,8 @@ var table = []bug{
 			{"		own := 0\n", "		lacks, own := rc.store.Missing(rec.id)\n"},
 			{"Need: rec.hdr.D, OwnHeld: own", "Need: lacks, OwnHeld: own"},
 		}, "21-answers-repeat", 0},
+	{"a leader that can apply nothing keeps its office", "raft/internal/coding/leading.go",
+		edit("	l.stuck.handOver()\n", ""), "18-commit-index-of-answers", 0},
 	{"the commit index of the answers is ignored", "raft/internal/coding/recovery.go",
 		edit("	rc.learn(m.GetCommit())\n", ""), "18b-commit-index-of-an-answer", 0},
 	{"the log is cut behind the leader's own entries", "raft/recover.go",
