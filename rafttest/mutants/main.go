@@ -7,7 +7,7 @@
 // It fails if a bug is not found, or can no longer be put in.
 //
 // Run it at the root of the module: go run ./rafttest/mutants, with -joints for the bugs where
-// coding, leases and changes of the members meet, and with -late for the bugs of disks that hang.
+// coding, leases and changes of the members meet, and with -late for the bugs of disks that hang, and of slow nodes.
 package main
 
 import (
@@ -18,6 +18,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/weftraft/weft/rafttest/internal/mutate"
@@ -41,7 +42,7 @@ type bug struct {
 
 var (
 	only     = flag.Bool("joints", false, "only the bugs where coding, leases and changes of the members meet")
-	lateOnly = flag.Bool("late", false, "only the bugs of nodes whose disks hang")
+	lateOnly = flag.Bool("late", false, "only the bugs of nodes whose disks hang, or that are slow")
 	with     = flag.String("with", "", "look for every bug with seeds of this test of rafttest, on one processor: TestCoded, TestCodedFalls or TestCodedBrief")
 	seeds    = flag.Int("seeds", 1000, "with how many seeds, if -with is set")
 	first    = flag.Uint64("first", 1, "the first of the seeds, if -with is set")
@@ -52,7 +53,7 @@ func mutants() []mutate.Mutant {
 	case *only:
 		return mutantsOf(joints)
 	case *lateOnly:
-		return mutantsOf(late)
+		return mutantsOf(slices.Concat(late, placing))
 	}
 	return mutantsOf(table)
 }
