@@ -98,6 +98,19 @@ func (g *Group) Promote(ctx context.Context, id uint64) error {
 // hands over first. The change is refused ([ErrUnsafeChange]) if too few of the voters
 // that stay can be reached.
 func (g *Group) Remove(ctx context.Context, id uint64) error {
+	return g.remove(ctx, id, (*rawnode.Host).ProposeConfChange)
+}
+
+// ForceRemove is Remove without the refusal ([ErrUnsafeChange]): the voters that stay may be too few
+// that are reached, and the group then takes no more commands.
+func (g *Group) ForceRemove(ctx context.Context, id uint64) error {
+	return g.remove(ctx, id, (*rawnode.Host).ForceConfChange)
+}
+
+// proposeChange is a way to propose a change of members.
+type proposeChange func(*rawnode.Host, context.Context, pb.ConfChangeI) (*pb.ConfState, error)
+
+func (g *Group) remove(ctx context.Context, id uint64, propose proposeChange) error {
 	if g.usable(ctx) == nil && id == g.node.options.ID && g.removed() {
 		return nil // by an earlier call
 	}
@@ -116,7 +129,7 @@ func (g *Group) Remove(ctx context.Context, id uint64) error {
 			return err
 		}
 		return g.takeOut(ctx, id, func(ctx context.Context) error {
-			return g.tryAlter(ctx, step(pb.ConfChangeRemoveNode, id))
+			return g.tryAlter(ctx, propose, step(pb.ConfChangeRemoveNode, id))
 		})
 	})
 }
@@ -258,15 +271,21 @@ func step(typ pb.ConfChangeType, id uint64) *pb.ConfChangeSingle {
 }
 
 // alter changes the configuration and waits until the change is over. What the leader
-// finds unsafe, as a new member lacks entries or has not answered, is asked again
+// finds unsafe, as a new member lacks entries or has not answered, is asked again, each tick,
 // until ctx ends.
 func (g *Group) alter(ctx context.Context, steps ...*pb.ConfChangeSingle) error {
+	var unsafe error
 	for {
-		err := g.tryAlter(ctx, steps...)
-		if err == nil || !errors.Is(err, ErrUnsafeChange) {
+		err := g.tryAlter(ctx, (*rawnode.Host).ProposeConfChange, steps...)
+		switch {
+		case errors.Is(err, ErrUnsafeChange):
+			unsafe = err
+		case unsafe != nil && errors.Is(err, ErrRefused) && errors.Is(err, rawnode.ErrTimeout):
+			return g.withReasons(unsafe, steps) // the reason for which the time went by
+		default:
 			return err
 		}
-		if !g.pause(ctx) {
+		if !g.pause(ctx, g.node.options.TickInterval) {
 			return g.withReasons(err, steps)
 		}
 	}
@@ -295,21 +314,20 @@ const otherChanges = 5
 
 // tryAlter is alter without patience, but for changes of others: a leader that has applied
 // less than this node takes the last change for one under way.
-func (g *Group) tryAlter(ctx context.Context, steps ...*pb.ConfChangeSingle) error {
+func (g *Group) tryAlter(ctx context.Context, propose proposeChange, steps ...*pb.ConfChangeSingle) error {
 	for try := 1; ; try++ {
-		conf, err := g.host.ProposeConfChange(ctx, &pb.ConfChangeV2{Changes: steps})
+		conf, err := propose(g.host, ctx, &pb.ConfChangeV2{Changes: steps})
 		if err == nil {
 			return g.awaitLeft(ctx, conf)
 		}
-		if !errors.Is(err, rawnode.ErrConfChange) || try == otherChanges || !g.pause(ctx) {
+		if !errors.Is(err, rawnode.ErrConfChange) || try == otherChanges || !g.pause(ctx, g.electionTimeout) {
 			return err
 		}
 	}
 }
 
-// pause waits for an election timeout, and reports whether there is time for another try.
-func (g *Group) pause(ctx context.Context) bool {
-	wait := g.electionTimeout
+// pause waits, and reports whether there is time for another try.
+func (g *Group) pause(ctx context.Context, wait time.Duration) bool {
 	if at, ok := ctx.Deadline(); ok && time.Until(at) < wait {
 		return false
 	}

@@ -382,6 +382,19 @@ var memberMistakes = []misuse{
 		follower.stop(t)
 		return leader.group.Remove(longer(t), leader.options.ID)
 	}, weft.ErrRefused, ""},
+	{"removing a member behind another's death", func(t *testing.T, c *misused) error {
+		all := startCluster(t, 3)
+		all[1].propose(t, "a line")
+		knowEachOther(t, all)
+		follower, leader := notLeader(t, all)
+		third := 6 - follower.options.ID - leader.options.ID
+		follower.stop(t)
+		err := leader.group.Remove(longer(t), third)
+		require.NoError(t, leader.group.ForceRemove(within(t), third))
+		voters, _ := leader.ids()
+		require.ElementsMatch(t, []uint64{follower.options.ID, leader.options.ID}, voters)
+		return err
+	}, weft.ErrUnsafeChange, "might not go on"},
 }
 
 // longer is for changes of members that are to fail.

@@ -189,21 +189,6 @@ func (f *fleet) kill(id int) {
 	_ = f.nodes[id].cmd.Wait() // says that it was killed
 }
 
-// notices reports whether a node leads the group of the node's own number and no other group, and shows
-// there that another node is silent.
-func (f *fleet) notices(id, silent int) bool {
-	r := kvdemo(f.t.Context(), "", "member", "list", "--json", "--endpoints", f.sure[id], "--timeout", limit.String())
-	require.Zero(f.t, r.code, r.err)
-	alone, noticed := false, false
-	for line := range strings.Lines(r.out) {
-		var m memberResult
-		require.NoError(f.t, json.Unmarshal([]byte(line), &m))
-		alone = alone || m.ID == uint64(id) && slices.Equal(m.Leads, []uint64{uint64(id)})
-		noticed = noticed || m.ID == uint64(silent) && m.Silent
-	}
-	return alone && noticed
-}
-
 // members returns what each member is.
 func (f *fleet) members() map[uint64]string {
 	roles := map[uint64]string{}

@@ -17,8 +17,10 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 )
@@ -41,7 +43,7 @@ const retryPause = 50 * time.Millisecond
 func (a *admin) Members(ctx context.Context, _ *kvpb.MembersRequest) (*kvpb.MembersResponse, error) {
 	ctx, cancel := withMargin(ctx)
 	defer cancel()
-	return a.members(ctx)
+	return a.list(ctx)
 }
 
 // AddMember implements kvpb.AdminServer.
@@ -55,11 +57,11 @@ func (a *admin) AddMember(ctx context.Context, req *kvpb.AddMemberRequest) (*kvp
 			return err
 		}
 		for _, g := range a.n.groups {
-			if err := g.change(ctx, false, func(now *pb.ConfState) *pb.ConfChange {
-				if isMember(now, id) {
+			if err := g.change(ctx, func(now *pb.ConfState) error {
+				if members.Has(now, id) {
 					return nil
 				}
-				return confChange(pb.ConfChangeAddLearnerNode, id)
+				return g.weft.AddLearner(ctx, id, address)
 			}); err != nil {
 				return err
 			}
@@ -106,12 +108,7 @@ func (a *admin) PromoteMember(ctx context.Context, req *kvpb.PromoteMemberReques
 // promote makes a learner a voter of each group, as soon as it has caught up.
 func (a *admin) promote(ctx context.Context, id uint64) error {
 	for _, g := range a.n.groups {
-		err := g.change(ctx, false, func(now *pb.ConfState) *pb.ConfChange {
-			if slices.Contains(now.GetVoters(), id) {
-				return nil
-			}
-			return confChange(pb.ConfChangeAddNode, id)
-		})
+		err := g.change(ctx, func(*pb.ConfState) error { return g.weft.Promote(ctx, id) })
 		if errors.Is(err, rawnode.ErrUnsafeChange) {
 			return fmt.Errorf("node %d stays a learner of group %d: %w; is it running (serve --join)? Ask again when it is", id, g.id, err)
 		}
@@ -137,11 +134,14 @@ func (a *admin) RemoveMember(ctx context.Context, req *kvpb.RemoveMemberRequest)
 		}
 		// Group 1, by which nodes hear of each other's addresses, comes last.
 		for _, g := range slices.Backward(a.n.groups) {
-			if err := g.change(ctx, req.GetForce(), func(now *pb.ConfState) *pb.ConfChange {
-				if !isMember(now, id) {
+			if err := g.change(ctx, func(now *pb.ConfState) error {
+				switch {
+				case !members.Has(now, id):
 					return nil
+				case req.GetForce():
+					return g.weft.ForceRemove(ctx, id)
 				}
-				return confChange(pb.ConfChangeRemoveNode, id)
+				return g.weft.Remove(ctx, id)
 			}); err != nil {
 				return err
 			}
@@ -219,7 +219,7 @@ func (a *admin) change(ctx context.Context, id uint64, do func(context.Context, 
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return a.members(ctx)
+	return a.list(ctx)
 }
 
 // table returns what the table is now, at all nodes.
@@ -232,29 +232,19 @@ func (a *admin) table(ctx context.Context) (table, error) {
 
 // known returns an error if there is no node of that id, and never was.
 func (a *admin) known(t table, id uint64) error {
-	members := maps.Clone(t.addresses)
+	there := slices.Collect(maps.Keys(t.addresses))
 	for _, g := range a.n.groups {
-		conf := g.host.Status().Members
-		for _, ids := range [][]uint64{conf.GetVoters(), conf.GetLearners()} {
-			for _, member := range ids {
-				members[member] = "a member"
-			}
-		}
+		there = append(there, members.IDs(g.host.Status().Members)...)
 	}
-	if members[id] != "" || t.removed[id] {
+	if slices.Contains(there, id) || t.removed[id] {
 		return nil
 	}
-	return status.Errorf(codes.NotFound, "node %d is no member: the members are %v", id, slices.Sorted(maps.Keys(members)))
+	return status.Errorf(codes.NotFound, "node %d is no member: the members are %v", id, members.Sorted(there))
 }
 
-func confChange(typ pb.ConfChangeType, id uint64) *pb.ConfChange {
-	return &pb.ConfChange{Type: &typ, NodeId: &id}
-}
-
-// change brings a group's members to where next has no more change for them. It
-// goes on after a change of the leader, and while others change members or a
-// learner catches up, up to the deadline.
-func (g *group) change(ctx context.Context, force bool, next func(now *pb.ConfState) *pb.ConfChange) (err error) {
+// change has a group's members changed as they are now. It goes on after a change of the leader, and
+// while others change members, up to the deadline.
+func (g *group) change(ctx context.Context, next func(now *pb.ConfState) error) (err error) {
 	for {
 		if _, readErr := g.host.Read(ctx); readErr != nil {
 			if err == nil {
@@ -262,44 +252,30 @@ func (g *group) change(ctx context.Context, force bool, next func(now *pb.ConfSt
 			}
 			return fmt.Errorf("group %d: %w", g.id, err)
 		}
-		cc := next(g.host.Status().Members)
-		if cc == nil {
-			return nil
-		}
-		propose := g.host.ProposeConfChange
-		if force {
-			propose = g.host.ForceConfChange
-		}
-		var members *pb.ConfState
-		if members, err = propose(ctx, cc); err == nil && next(members) == nil {
-			return nil
-		}
-		if err != nil && !passing(err, cc.GetType()) {
-			return fmt.Errorf("group %d: %w", g.id, err)
+		if err = next(g.host.Status().Members); err == nil || !passing(err) {
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("group %d: %w", g.id, errors.Join(err, ctx.Err()))
+			return errors.Join(err, ctx.Err())
 		case <-time.After(retryPause):
 		}
 	}
 }
 
-// passing reports whether a change that failed may succeed later.
-func passing(err error, typ pb.ConfChangeType) bool {
-	switch {
-	case errors.Is(err, rawnode.ErrUnsafeChange):
-		return typ == pb.ConfChangeAddNode // it may catch up
-	case errors.Is(err, rawnode.ErrStopped), errors.Is(err, rawnode.ErrFailed), errors.Is(err, rawnode.ErrNotMember):
-		return false
+// passing reports whether a change that failed may succeed later: one that does not fit the members has
+// come behind another change, and next looks again.
+func passing(err error) bool {
+	for _, final := range []error{rawnode.ErrUnsafeChange, rawnode.ErrStopped, rawnode.ErrFailed, rawnode.ErrNotMember, weft.ErrRemoved, weft.ErrAddress, weft.ErrInvalid} {
+		if errors.Is(err, final) {
+			return false
+		}
 	}
-	// A change that does not fit the configuration is one that another change
-	// came before of: next looks again.
 	return true
 }
 
-// members describes the members as they are now.
-func (a *admin) members(ctx context.Context) (*kvpb.MembersResponse, error) {
+// list describes the members as they are now.
+func (a *admin) list(ctx context.Context) (*kvpb.MembersResponse, error) {
 	var reads errgroup.Group
 	for _, g := range a.n.groups {
 		reads.Go(func() error {
@@ -337,11 +313,12 @@ func (a *admin) members(ctx context.Context) (*kvpb.MembersResponse, error) {
 			rowOf(rows, id).learner++
 		}
 	}
+	addresses := a.n.addresses(t)
 	resp := &kvpb.MembersResponse{Removed: slices.Sorted(maps.Keys(t.removed))}
 	for _, id := range slices.Sorted(maps.Keys(rows)) {
 		row := rows[id]
 		resp.Members = append(resp.Members, &kvpb.MembersResponse_Member{
-			Id: id, Address: a.n.address(t, id), Role: row.role(len(a.n.groups)), Leads: row.leads, Behind: row.behind, Silent: row.silent, LogLost: row.logLost,
+			Id: id, Address: addresses[id], Role: row.role(len(a.n.groups)), Leads: row.leads, Behind: row.behind, Silent: row.silent, LogLost: row.logLost,
 		})
 	}
 	return resp, nil

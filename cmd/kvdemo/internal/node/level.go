@@ -13,9 +13,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	pb "go.etcd.io/raft/v3/raftpb"
-
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/internal/members"
 )
 
 // A command of level 1 (transactions, deadlines), 2 (hashes, sorted sets) or 3 (revisions of
@@ -149,7 +148,7 @@ func join(ids []uint64) string {
 // ignorant returns the members of any group that have not said that they know the level.
 func (n *node) ignorant(t table, level int) (lack []uint64) {
 	for _, g := range n.groups {
-		for _, id := range everybody(g.host.Status().Members) {
+		for _, id := range members.IDs(g.host.Status().Members) {
 			if t.levels.knows[id] < level {
 				lack = append(lack, id)
 			}
@@ -157,13 +156,6 @@ func (n *node) ignorant(t table, level int) (lack []uint64) {
 	}
 	slices.Sort(lack)
 	return slices.Compact(lack)
-}
-
-func everybody(conf *pb.ConfState) (ids []uint64) {
-	for _, some := range [][]uint64{conf.GetVoters(), conf.GetLearners(), conf.GetVotersOutgoing(), conf.GetLearnersNext()} {
-		ids = append(ids, some...)
-	}
-	return ids
 }
 
 // followLevel says that this node knows a level, if somebody wants to hear that, and makes

@@ -4,12 +4,12 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 )
@@ -103,8 +104,7 @@ func (t *table) parse(key, value string) (err error) {
 	return client.CheckAddress(address)
 }
 
-// openPeers tells the transport what the state knows of addresses: it is newer
-// than --peers.
+// openPeers tells the transport what the state knows of addresses.
 func (n *node) openPeers() error {
 	t, err := n.readTable()
 	if err != nil {
@@ -117,22 +117,27 @@ func (n *node) openPeers() error {
 	return nil
 }
 
-// tellPeers brings the transport up to date.
-func (n *node) tellPeers(t table) {
+// addresses returns where nodes listen for peers. Members of a version of kvdemo without package weft say
+// that in the table alone.
+func (n *node) addresses(t table) map[uint64]string {
+	all := n.weft.Addresses()
 	for id, address := range t.addresses {
-		n.weft.Transport().SetPeer(id, address)
+		all[id] = cmp.Or(all[id], address)
+	}
+	return all
+}
+
+// tellPeers tells the transport of nodes that package weft has not heard of.
+func (n *node) tellPeers(t table) {
+	known := n.weft.Addresses()
+	for id, address := range t.addresses {
+		if known[id] == "" {
+			n.weft.Transport().SetPeer(id, address)
+		}
 	}
 	for id := range t.removed {
 		n.weft.Transport().RemovePeer(id)
 	}
-}
-
-// address returns where a node listens for peers.
-func (n *node) address(t table, id uint64) string {
-	if a := t.addresses[id]; a != "" {
-		return a
-	}
-	return n.cfg.Peers[id]
 }
 
 // followInterval is how often follow looks by itself.
@@ -170,10 +175,11 @@ func (n *node) followOnce(ctx context.Context, wasMember []bool) error {
 		n.raiseLevel(ctx, t)
 	}
 	n.followLevel(ctx, t)
+	n.noteAddress(ctx, t)
 	n.tellWish(ctx, t)
 	gone := 0
 	for i, g := range n.groups {
-		member := isMember(g.host.Status().Members, n.cfg.ID)
+		member := members.Has(g.host.Status().Members, n.cfg.ID)
 		if wasMember[i] && !member {
 			gone++
 		}
@@ -187,14 +193,22 @@ func (n *node) followOnce(ctx context.Context, wasMember []bool) error {
 	return nil
 }
 
-func isMember(conf *pb.ConfState, id uint64) bool {
-	for _, ids := range [][]uint64{conf.GetVoters(), conf.GetLearners(), conf.GetVotersOutgoing(), conf.GetLearnersNext()} {
-		if slices.Contains(ids, id) {
-			return true
-		}
+// noteAddress brings the table up to date if this node has moved. The other members hear of that by package
+// weft; those of a version without that package need the table.
+func (n *node) noteAddress(ctx context.Context, t table) {
+	was, is := t.addresses[n.cfg.ID], n.weft.Address()
+	if was == "" || was == is {
+		return
 	}
-	return false
+	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
+	defer cancel()
+	if _, err := n.setSystem(ctx, memberKey(n.cfg.ID), addressMark+was, addressMark+is); err != nil && ctx.Err() == nil {
+		n.cfg.Log.Info("note that this node has moved", "address", is, "error", err)
+	}
 }
+
+// noteTimeout bounds an attempt of noteAddress.
+const noteTimeout = time.Second
 
 // settle compares --groups with what the cluster has.
 func (n *node) settle(t table) error {
@@ -218,7 +232,7 @@ func (n *node) settle(t table) error {
 
 // found writes what is not in the table yet: the number of groups, and where the
 // first members are. Only the leader of group 1 does.
-func (n *node) found(ctx context.Context, t table, members *pb.ConfState) {
+func (n *node) found(ctx context.Context, t table, conf *pb.ConfState) {
 	set := func(key, value string) {
 		ctx, cancel := context.WithTimeout(ctx, defaultDeadline)
 		defer cancel()
@@ -230,7 +244,7 @@ func (n *node) found(ctx context.Context, t table, members *pb.ConfState) {
 	if t.groups == 0 {
 		set(groupsKey, strconv.Itoa(n.cfg.Groups))
 	}
-	for _, id := range members.GetVoters() {
+	for _, id := range conf.GetVoters() {
 		if t.addresses[id] == "" && !t.removed[id] && n.cfg.Peers[id] != "" {
 			set(memberKey(id), addressMark+n.cfg.Peers[id])
 		}

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 )
@@ -211,7 +212,7 @@ func (a *admin) wish(ctx context.Context, change func(*wish) error) (*kvpb.Respo
 
 // isMember reports whether a node is a member of all groups.
 func (a *admin) isMember(id uint64) bool {
-	return !slices.ContainsFunc(a.n.groups, func(g *group) bool { return !isMember(g.host.Status().Members, id) })
+	return !slices.ContainsFunc(a.n.groups, func(g *group) bool { return !members.Has(g.host.Status().Members, id) })
 }
 
 // nodeIDs returns ids in ascending order, each once.

@@ -46,8 +46,9 @@ func (n *node) status() *kvpb.StatusResponse {
 	resp.FirstIndex, resp.LastIndex = first.GetFirstIndex(), first.GetLastIndex()
 	// What cannot be read is left out: a status must not fail for it.
 	t, _ := n.readTable()
+	addresses := n.addresses(t)
 	for _, id := range n.groups[0].host.Status().Members.GetVoters() {
-		resp.Members = append(resp.Members, &kvpb.StatusResponse_Member{Id: id, Address: n.address(t, id)})
+		resp.Members = append(resp.Members, &kvpb.StatusResponse_Member{Id: id, Address: addresses[id]})
 	}
 	return resp
 }
