@@ -162,6 +162,7 @@ func (r *Replica) held(to uint64) uint64 {
 		return to
 	}
 	_, progress := r.core.Members()
+	held := to // each hold is compared with to alone, so their order does not matter
 	for id, h := range k.holds {
 		p, member := progress[id]
 		needs := max(h.index, p.Match)
@@ -170,10 +171,10 @@ func (r *Replica) held(to uint64) uint64 {
 			to > h.index && (to-h.index)/holdFactor >= k.maxEntries, (k.total-h.total)/holdFactor >= k.maxBytes:
 			delete(k.holds, id)
 		default:
-			to = min(to, needs)
+			held = min(held, needs)
 		}
 	}
-	return to
+	return held
 }
 
 // target returns the last index that is not worth keeping.

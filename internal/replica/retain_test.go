@@ -120,3 +120,26 @@ func write(c *cluster, n int) {
 	}
 	c.run(1)
 }
+
+// Each hold is there for its own follower's sake: one that keeps more of the log lets no other go,
+// in whatever order a map has them.
+func TestHoldsDoNotDependOnEachOther(t *testing.T) {
+	c, leader := snapshotting(t, Weft)
+	c.run(30)
+	c.agree()
+	r, last := leader.r, leader.r.last
+	var others []uint64
+	for id := range c.nodes {
+		if id != r.cfg.ID {
+			others = append(others, id)
+		}
+	}
+	for range 20 {
+		r.keep.holds = map[uint64]hold{}
+		for i, id := range others {
+			r.keep.holds[id] = hold{index: last + 1 + uint64(2*i), total: r.keep.total, sent: true}
+		}
+		require.Equal(t, last+1, r.held(last+10))
+		require.Len(t, r.keep.holds, len(others))
+	}
+}
