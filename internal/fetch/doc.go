@@ -43,7 +43,7 @@
 //
 // # Memory, and breaks
 //
-// The follower asks for at most [Window] chunks beyond those that its state machine has taken, and
+// The follower asks for at most 16 chunks (window) beyond those that its state machine has taken, and
 // a source keeps the chunks that were not taken yet, so both ends are bounded. If chunks are lost
 // because a connection broke, F asks for the first missing chunk again, and gets it as long as the
 // source lives and has kept the view of its state open: for half of the patience with a silent

@@ -131,7 +131,7 @@ func TestReceiverTakesWhatItAskedFor(t *testing.T) {
 	r.Status(1, 2, wire.ChunkStatus{Stream: r.stream, OK: true})
 	on.said()
 	r.piece(2, 3, 0, false)
-	r.piece(2, 2, Window, false)
+	r.piece(2, 2, window, false)
 	require.Empty(t, on.begun)
 	require.Empty(t, on.data)
 	r.piece(2, 2, 0, false)
@@ -200,7 +200,7 @@ func TestStreamKeepsWhatWasNotTaken(t *testing.T) {
 		return numbers
 	}
 	require.NoError(t, want(wire.FetchTake, 0, 1000))
-	require.Len(t, sends(), Window)
+	require.Len(t, sends(), window)
 	require.NoError(t, want(wire.FetchTake, 10, 18))
 	require.Equal(t, []uint64{16, 17}, sends())
 	require.NoError(t, want(wire.FetchAgain, 12, 28))

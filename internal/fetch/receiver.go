@@ -16,8 +16,8 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
-// Window is how many chunks may be on their way, or wait for the state machine.
-const Window = 16
+// window is how many chunks may be on their way, or wait for the state machine.
+const window = 16
 
 // Ends is the surroundings of a Receiver. Its methods do not call the Receiver.
 type Ends interface {
@@ -207,7 +207,7 @@ func (r *Receiver) decide(now time.Duration, tick bool) {
 
 // take begins a stream.
 func (r *Receiver) take(now time.Duration, source uint64) {
-	r.stage, r.source, r.until = fetching, source, Window
+	r.stage, r.source, r.until = fetching, source, window
 	r.heard, r.again, r.moved = now, now, now
 	r.fetch(source, wire.Fetch{Step: wire.FetchTake, Stream: r.stream, Until: r.until})
 }
@@ -272,11 +272,11 @@ func (r *Receiver) Took(now time.Duration) {
 	}
 	r.took++
 	r.moved = now
-	if r.stage == fetching && r.took+Window-r.until >= Window/2 {
+	if r.stage == fetching && r.took+window-r.until >= window/2 {
 		if r.next == r.until {
 			r.heard = now // the source had nothing to send
 		}
-		r.until = r.took + Window
+		r.until = r.took + window
 		r.fetch(r.source, wire.Fetch{Step: wire.FetchTake, Stream: r.stream, Number: r.next, Until: r.until})
 	}
 }

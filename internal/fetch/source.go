@@ -13,7 +13,7 @@ import (
 // case that they are asked for again.
 type Stream struct {
 	kept  [][]byte // chunks base to base+len(kept)
-	base  uint64   // Invariant: base <= sends <= base+len(kept) <= base+Window.
+	base  uint64   // Invariant: base <= sends <= base+len(kept) <= base+window.
 	sends uint64   // the chunk to be sent next
 	until uint64
 	whole bool // the last kept chunk is the last of the body
@@ -34,7 +34,7 @@ func (s *Stream) Want(f wire.Fetch) error {
 	if f.Step == wire.FetchAgain {
 		s.sends = s.base
 	}
-	s.until = max(s.until, min(f.Until, s.base+Window))
+	s.until = max(s.until, min(f.Until, s.base+window))
 	return nil
 }
 
@@ -43,7 +43,7 @@ func (s *Stream) Want(f wire.Fetch) error {
 func (s *Stream) Next() (number uint64, reads, ok bool) {
 	end := s.base + uint64(len(s.kept))
 	reads = s.sends == end
-	return s.sends, reads, s.sends < s.until && (!reads || !s.whole && len(s.kept) < Window)
+	return s.sends, reads, s.sends < s.until && (!reads || !s.whole && len(s.kept) < window)
 }
 
 // Read takes the chunk that was read, for Take.

@@ -112,12 +112,9 @@ func (m *Machine) change() {
 	}
 }
 
-// Numbered is weft.Numbered.
-type Numbered interface{ NumbersCommands() bool }
-
 // numbered reports whether the user's state machine has a place for each command of the log.
 func (m *Machine) numbered() bool {
-	n, ok := m.User.(Numbered)
+	n, ok := m.User.(interface{ NumbersCommands() bool }) // weft.Numbered
 	return ok && n.NumbersCommands()
 }
 

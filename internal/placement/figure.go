@@ -41,8 +41,8 @@ func (f Figure) String() string {
 	return text
 }
 
-// worse reports whether a delay is worse than another: by Factor, and by Worth.
-func worse(a, b time.Duration) bool { return a > Factor*b && a-b >= Worth }
+// worse reports whether a delay is worse than another: by factor, and by Worth.
+func worse(a, b time.Duration) bool { return a > factor*b && a-b >= Worth }
 
 // Weigh returns the weight that a setting stands for: 0 for the default, and less than 0 for weight 0.
 func Weigh(setting int) int {

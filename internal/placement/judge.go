@@ -25,7 +25,7 @@ type Reason uint8
 // The reasons.
 const (
 	Stay      Reason = iota // it does not
-	Slow                    // another member is better by Factor and Worth
+	Slow                    // another member is better by factor and Worth
 	Preferred               // another member, which is as good, has a larger weight
 )
 
@@ -105,7 +105,7 @@ func (j *Judge) Look(now, passed, timeout time.Duration, group uint64, own Membe
 		return v
 	}
 	j.found += passed
-	if j.found <= Patience*timeout<<j.level {
+	if j.found <= patience*timeout<<j.level {
 		return Verdict{}
 	}
 	j.count(now, timeout)

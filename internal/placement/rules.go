@@ -8,11 +8,11 @@ import "time"
 // The constants by which leadership moves, in one place. The unit of time is the election timeout
 // where the cost of a change of leaders is the measure, because a failed change costs one.
 const (
-	// Factor is how many times as long as at the best member something must take at a leader, for the
+	// factor is how many times as long as at the best member something must take at a leader, for the
 	// leader to count as worse. A leader does about twice the work of a follower, and with coding writes
 	// two to three times the bytes, on a machine that is no worse; a disk or a processor that is ten
 	// times slower is what moves leadership. Five lies between.
-	Factor = 5
+	factor = 5
 	// Worth is by how much, at least, a leader must also be worse in time. A hand-over holds the writes up
 	// for some round trips and a write of the log, which is a few milliseconds, and the scheduling
 	// of goroutines on a busy machine is as coarse.
@@ -20,11 +20,11 @@ const (
 
 	// LooksPerTimeout is how often in an election timeout a leader compares itself with the others.
 	LooksPerTimeout = 2
-	// Patience is for how many election timeouts a leader must have been worse, or another
+	// patience is for how many election timeouts a leader must have been worse, or another
 	// preferred. Each look that finds the contrary takes one look back. The figures of a single pause are gone
 	// after two.
-	Patience = 3
-	// Each change of leader that a member has seen lately doubles Patience at this member, at most
+	patience = 3
+	// Each change of leader that a member has seen lately doubles patience at this member, at most
 	// mostLevels times; a change is forgotten after forgetAfter election timeouts. So hand-overs that
 	// do not help become rare: within 600 election timeouts there are at most ten, however the members fare.
 	mostLevels  = 6

@@ -207,8 +207,8 @@ type Disk interface {
 	Entry(id ecraft.ID) *pb.Entry
 }
 
-// Whole stands for more units than any entry needs: the node has released the entry.
-const Whole = 1 << 20
+// whole stands for more units than any entry needs: the node has released the entry.
+const whole = 1 << 20
 
 // Holds returns how many units of an entry a disk holds, counting the riders in entries up
 // to an index. No disk holds nothing.
@@ -217,7 +217,7 @@ func (t *Truth) Holds(d Disk, id ecraft.ID, upTo uint64) int {
 		return 0
 	}
 	if d.Released() >= id.Index {
-		return Whole
+		return whole
 	}
 	e := d.Entry(id)
 	if e == nil {

@@ -54,7 +54,7 @@ func (v *View) Covered(sets [][]uint64, id ecraft.ID) error {
 func (v *View) Table(nodes []uint64, id ecraft.ID) string {
 	text := ""
 	for _, node := range nodes {
-		if h := v.Holds(node, id); h == Whole {
+		if h := v.Holds(node, id); h == whole {
 			text += fmt.Sprintf(" %d:released", node)
 		} else {
 			text += fmt.Sprintf(" %d:%d", node, h)
