@@ -74,6 +74,8 @@ var table = []bug{
 		}, "21-answers-repeat", 0},
 	{"a leader that can apply nothing keeps its office", "raft/internal/coding/leading.go",
 		edit("	l.stuck.handOver()\n", ""), "18-commit-index-of-answers", 0},
+	{"payloads that the store forgets when pins end are called complete", "raft/internal/coding/units.go",
+		edit("		rec.pinned = false\n		p.forgetting()\n", "		rec.pinned = false\n"), "TestPayloadsBeyondTheBudgetAreLackingWhenTheirPinsEnd", 0},
 	{"the commit index of the answers is ignored", "raft/internal/coding/recovery.go",
 		edit("	rc.learn(m.GetCommit())\n", ""), "18b-commit-index-of-an-answer", 0},
 	{"the log is cut behind the leader's own entries", "raft/recover.go",

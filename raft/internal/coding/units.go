@@ -142,6 +142,7 @@ func (p *payloads) unpin(rec *record) {
 	if rec.pinned {
 		p.store.Unpin(rec.id)
 		rec.pinned = false
+		p.forgetting()
 	}
 }
 
