@@ -12,9 +12,9 @@ const (
 // placing is the bugs of leaders that hand over because of slowness or weights.
 var placing = []bug{
 	{"a leader hands over at the first look", judgeFile,
-		edit("if j.found <= Patience*timeout<<j.level {", "if j.found < 0 {"), "TestShortSlownessMovesNothing", 0},
+		edit("if j.found <= patience*timeout<<j.level {", "if j.found < 0 {"), "TestShortSlownessMovesNothing", 0},
 	{"the patience of leaders does not grow", judgeFile,
-		edit("Patience*timeout<<j.level {", "Patience*timeout {"), "TestJudgesBoundTheChangesOfLeader", 0},
+		edit("patience*timeout<<j.level {", "patience*timeout {"), "TestJudgesBoundTheChangesOfLeader", 0},
 	{"a member that led as slowly is tried again", judgeFile,
 		edit("	j.past[former] = ledWith{was.Delay(), now}\n", ""), "TestHandOversThatDoNotHelpEnd", 0},
 	{"a slow leader hands over to a slow member", judgeFile,
