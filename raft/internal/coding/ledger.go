@@ -232,14 +232,6 @@ func (g *ledger) drop(rec *record) {
 	}
 }
 
-// last returns the index of the last entry with units of the entry: its own, or a carrier's.
-func (rec *record) last() uint64 {
-	if n := len(rec.raised); n > 0 {
-		return rec.raised[n-1].at
-	}
-	return rec.id.Index
-}
-
 // holds returns how many units of the entry a member holds if its log agrees with this
 // one up to match, and riders at or below upTo count. A member without a slot was sent
 // the whole payload, or encoded it.

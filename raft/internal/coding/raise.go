@@ -150,7 +150,7 @@ func (h *hedger) hedge() {
 		if rec.covered || h.cover(rec) {
 			continue
 		}
-		there, credit := h.acknowledged(rec.last()), h.credit
+		there, credit := h.acknowledged(rec.id.Index), h.credit
 		if !h.late(rec, now) {
 			if lost := first && !rec.looked && h.waitsForLost(rec, now); !lost {
 				first = false
@@ -176,8 +176,6 @@ func (h *hedger) hedge() {
 			}
 			h.emit(Event{Kind: kind, Index: rec.id.Index, Count: n, Bytes: cost})
 			h.Ask(extend.Effect{Do: extend.Spread})
-			h.again(rec, now)
-			break
 		}
 		h.postpone(rec, now)
 		break
@@ -243,11 +241,10 @@ func (h *hedger) late(rec *record, now time.Duration) bool {
 	return h.ticks >= max(rec.retryTick, rec.bornTick+h.lateTicks())
 }
 
-// overdue reports whether an entry has waited for half of an election timeout. A new leader
-// knows nothing of its followers, so its first entries have long predictions and little to pay
-// for hedges, and one of the followers may have a disk that hangs, as that of the leader before,
-// which was late for a whole one.
-func (h *hedger) overdue(rec *record) bool { return 2*(h.ticks-rec.bornTick) >= h.cfg.ElectionTick }
+// overdue reports whether an entry has waited for an election timeout. A new leader knows
+// nothing of its followers, so its first entries have long predictions and little to pay for
+// hedges, and one of the followers may have a disk that hangs.
+func (h *hedger) overdue(rec *record) bool { return h.ticks-rec.bornTick >= h.cfg.ElectionTick }
 
 // postpone sets the timer of an entry again: for the time that the entry was expected
 // to take, or a tick.
@@ -257,17 +254,6 @@ func (h *hedger) postpone(rec *record, now time.Duration) {
 		rec.looked = true
 	}
 	rec.retryTick = h.ticks + 1
-}
-
-// again sets the timer of an entry that was raised: its carrier has as much time as the entry
-// had. Then a member that has the entry and not the carrier counts no more, because its disk
-// may have begun to hang in between.
-func (h *hedger) again(rec *record, now time.Duration) {
-	h.postpone(rec, now)
-	if rec.hedgeAt > 0 {
-		rec.hedgeAt = now + ecraft.HedgeAfter(rec.plan)
-	}
-	rec.retryTick = h.ticks + h.lateTicks()
 }
 
 // takesItsTime reports whether an entry may be late because of a queue: the answers to
