@@ -36,7 +36,7 @@ func (f *finale) settle() {
 
 // rest looks at what the group sends from now on, and ends the run.
 func (f *finale) rest() {
-	f.resting = !f.changeWaits() && !f.s.plan.joints.uneven()
+	f.resting = !f.changeWaits() && !f.writesWait() && !f.s.plan.joints.uneven()
 	f.s.After(restTime, func() { f.done = true })
 }
 
@@ -55,6 +55,17 @@ func (f *finale) hostsAsk() bool {
 func (f *finale) changeWaits() bool {
 	for _, n := range f.s.running() {
 		if p, ok := n.proc.(*coreProcess); ok && p.rn.CodingStatus().Waiting != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// writesWait reports whether a slow disk has writes yet: a member may have applied what its disk has
+// not (Config.MaxEarlyApplySize), and the leader sends it the rest once it is stored.
+func (f *finale) writesWait() bool {
+	for _, n := range f.s.running() {
+		if p, ok := n.proc.(*coreProcess); ok && len(p.appends.writing)+len(p.appends.waiting) > 0 {
 			return true
 		}
 	}

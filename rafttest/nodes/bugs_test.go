@@ -80,7 +80,7 @@ func lateProposals(p *plan) {
 	p.deadline, p.think, p.outage = 40*time.Millisecond, 2*time.Millisecond, 150*time.Millisecond
 	p.holdLink, p.transfer, p.isolate, p.campaign = 5*time.Millisecond, 15*time.Millisecond, 100*time.Millisecond, 0
 	p.crash, p.kill, p.tornWrite, p.members, p.fullDisk, p.partition = 0, 0, 0, 0, 0, 0
-	p.repeats, p.leasing = repeats{}, leasing{} // promises would keep leaders in office
+	p.repeats, p.leasing, p.placing = repeats{}, leasing{}, placing{} // promises and weights would keep leaders in office
 }
 
 // readersCutOff makes a plan in which every node answers reads by its leases, and nodes are
