@@ -42,7 +42,7 @@ func (r *raft) tickTowardsElection() {
 	if r.quietTicks >= r.patience && r.promotable() {
 		r.quietTicks = 0
 		if err := r.Step(&request(pb.MsgHup).withFrom(r.id).msg); err != nil {
-			r.logger.Errorf("raft: node %x cannot campaign: %v", r.id, err)
+			r.cfg.Logger.Errorf("raft: node %x cannot campaign: %v", r.id, err)
 		}
 	}
 }
@@ -52,7 +52,7 @@ func (r *raft) campaign(why CampaignType) {
 	if r.leading() != nil || !r.mayCampaign() {
 		return
 	}
-	r.logger.Infof("raft: node %x starts a campaign (%s) at term %d", r.id, why, r.term)
+	r.cfg.Logger.Infof("raft: node %x starts a campaign (%s) at term %d", r.id, why, r.term)
 	r.runFor(why)
 }
 
@@ -63,14 +63,14 @@ func (r *raft) campaign(why CampaignType) {
 func (r *raft) mayCampaign() bool {
 	switch {
 	case !r.promotable():
-		r.logger.Warningf("raft: node %x cannot campaign: it is no voter, or has a snapshot to apply", r.id)
+		r.cfg.Logger.Warningf("raft: node %x cannot campaign: it is no voter, or has a snapshot to apply", r.id)
 	case r.log.anyUnappliedConfChange() && !r.extension.MayCampaign():
-		r.logger.Warningf("raft: node %x cannot campaign at term %d: configuration changes in (%d, %d] are not applied yet",
+		r.cfg.Logger.Warningf("raft: node %x cannot campaign at term %d: configuration changes in (%d, %d] are not applied yet",
 			r.id, r.term, r.log.applied, r.log.committed)
 	case r.late():
-		r.logger.Infof("raft: node %x does not campaign at term %d: no write was reported for %d ticks", r.id, r.term, r.log.tail.waited)
+		r.cfg.Logger.Infof("raft: node %x does not campaign at term %d: no write was reported for %d ticks", r.id, r.term, r.log.tail.waited)
 	case !r.extension.MayRun():
-		r.logger.Infof("raft: node %x does not campaign at term %d: it has promised not to, for a while", r.id, r.term)
+		r.cfg.Logger.Infof("raft: node %x does not campaign at term %d: it has promised not to, for a while", r.id, r.term)
 	default:
 		return true
 	}
@@ -125,7 +125,7 @@ func (c *candidate) count(m *pb.Message) {
 	if _, again := c.votes[from]; !again {
 		c.votes[from] = !m.GetReject()
 	}
-	c.logger.Infof("raft: node %x has %s from %x, rejection %t, at term %d: %s",
+	c.cfg.Logger.Infof("raft: node %x has %s from %x, rejection %t, at term %d: %s",
 		c.id, m.GetType(), from, m.GetReject(), c.term, c.members.Tally(c.votes))
 	c.decide()
 }

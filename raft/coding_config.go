@@ -144,7 +144,7 @@ func newExtension(r *raft) extension {
 		Threshold: c.Threshold, Policy: c.Policy, ClearPrefix: c.ClearPrefix, Veto: c.Veto, Memory: c.Memory,
 		GossipGap: c.GossipGap, GossipDelay: c.GossipDelay, LateSeal: c.LateSeal, Plain: c.Plain,
 		ElectionTick: r.cfg.ElectionTick, HeartbeatTick: r.cfg.HeartbeatTick, MaxSizePerMsg: r.cfg.MaxSizePerMsg,
-		Logger: r.logger, Record: func(coding.Event) {},
+		Logger: r.cfg.Logger, Record: func(coding.Event) {},
 	}
 	if rec := c.Recorder; rec != nil {
 		cfg.Record = func(e coding.Event) {

@@ -49,12 +49,12 @@ func (r *raft) learnMembers(id entryID, cs *pb.ConfState) {
 	}
 	members, err := r.members.Restored(cs, r.log.last().index)
 	if err != nil {
-		r.logger.Warningf("raft: node %x takes no members from another, %s at %v: %v", r.id, DescribeConfState(cs), id, err)
+		r.cfg.Logger.Warningf("raft: node %x takes no members from another, %s at %v: %v", r.id, DescribeConfState(cs), id, err)
 		return
 	}
 	r.log.commitTo(id.index)
 	if r.members.Learn(members, id.index) {
-		r.logger.Infof("raft: node %x learns from another that %s are the members at %v", r.id, DescribeConfState(cs), id)
+		r.cfg.Logger.Infof("raft: node %x learns from another that %s are the members at %v", r.id, DescribeConfState(cs), id)
 		r.votersChanged()
 		if c, ok := r.role.(*candidate); ok {
 			c.decide()
@@ -62,7 +62,9 @@ func (r *raft) learnMembers(id entryID, cs *pb.ConfState) {
 	}
 }
 
-func (r *raft) sayMembers() { r.logger.Infof("raft: node %x has members %s", r.id, r.members.Config()) }
+func (r *raft) sayMembers() {
+	r.cfg.Logger.Infof("raft: node %x has members %s", r.id, r.members.Config())
+}
 
 // configSwitched draws a leader's consequences from new members.
 func (l *leader) configSwitched() {

@@ -165,15 +165,6 @@ type Config struct {
 	// links and finds late entries with the clock; its safety does not depend on time.
 	Clock Clock
 
-	// ConfChangesFirst says that the host calls ApplyConfChange for a configuration change
-	// before it reports the change's entry as applied, by Advance or by the response of the
-	// apply thread, so that a report without the call means that the host refused the change.
-	// Only Coding and Leases look at it: otherwise a change is pending until ApplyConfChange,
-	// whatever is reported, and no further change is appended before. A host that reports
-	// first, as leaders of etcd do, refuses a change by ApplyConfChange with a change of
-	// node 0, as etcd does, or calls it with the change.
-	ConfChangesFirst bool
-
 	// MaxEarlyApplySize bounds the bytes of committed entries (as encoded in the log) that are
 	// handed out for applying before the append thread has reported them as written here. A
 	// majority has stored them, so a leader with a slow disk, or a disk that hangs, answers its
@@ -182,6 +173,15 @@ type Config struct {
 	// turn. The host has duties at a restart, and in what it drops from its log: rules E3 and
 	// E4 in early.go. 0, as upstream: an entry is applied once it is written.
 	MaxEarlyApplySize uint64
+
+	// ConfChangesFirst says that the host calls ApplyConfChange for a configuration change
+	// before it reports the change's entry as applied, by Advance or by the response of the
+	// apply thread, so that a report without the call means that the host refused the change.
+	// Only Coding and Leases look at it: otherwise a change is pending until ApplyConfChange,
+	// whatever is reported, and no further change is appended before. A host that reports
+	// first, as leaders of etcd do, refuses a change by ApplyConfChange with a change of
+	// node 0, as etcd does, or calls it with the change.
+	ConfChangesFirst bool
 
 	// YieldWhenLate has a node go by its host's disk. If entries or a snapshot were handed
 	// out to be written, and nothing was reported as written for more than ElectionTick

@@ -40,7 +40,7 @@ package raft
 // The measure is the encoding of entries in the log, which is what memory holds. With coding, an
 // entry at a follower is handed out whole and counts as its units.
 type early struct {
-	// limit bounds bytes; 0: nothing is handed out before it is written.
+	// limit bounds bytes; more than 0.
 	limit entryEncodingSize
 	// bytes is the size of the entries in (base of the tail, index].
 	//
@@ -52,10 +52,25 @@ type early struct {
 	index uint64
 }
 
+// newEarly returns nil, which takes no memory in an idle group, unless there is a limit.
+func newEarly(limit uint64) *early {
+	if limit == 0 {
+		return nil
+	}
+	return &early{limit: entryEncodingSize(limit)}
+}
+
+// forget hears that a snapshot has taken the place of the tail.
+func (e *early) forget() {
+	if e != nil {
+		e.bytes = 0
+	}
+}
+
 // applicable returns the highest committed index whose entry is written, or may be applied before.
 func (l *raftLog) applicable() uint64 {
-	e, t := &l.early, &l.tail
-	if e.limit == 0 || l.committed <= t.base.index {
+	e, t := l.node.unwritten(), &l.tail
+	if e == nil || l.committed <= t.base.index {
 		return min(l.committed, t.base.index)
 	}
 	if e.bytes == 0 {
@@ -74,10 +89,10 @@ func (l *raftLog) applicable() uint64 {
 
 // written hears that the entries up to id are in Storage.
 func (l *raftLog) written(id entryID) {
-	e, t := &l.early, &l.tail
+	e, t := l.node.unwritten(), &l.tail
 	from, ents := t.base.index, t.entries
 	t.written(id)
-	if e.bytes > 0 && t.base.index > from {
+	if e != nil && e.bytes > 0 && t.base.index > from {
 		e.bytes -= encodingSize(ents[:min(t.base.index, e.index)-from])
 	}
 }

@@ -44,7 +44,7 @@ func (f *follower) step(m *pb.Message) error {
 		}
 	case pb.MsgReadIndexResp:
 		if n := len(m.GetEntries()); n != 1 {
-			f.logger.Errorf("raft: node %x drops MsgReadIndexResp from %x with %d entries; it must have one", f.id, m.GetFrom(), n)
+			f.cfg.Logger.Errorf("raft: node %x drops MsgReadIndexResp from %x with %d entries; it must have one", f.id, m.GetFrom(), n)
 			return nil
 		}
 		f.readConfirmed(m, m.GetIndex())
@@ -112,7 +112,7 @@ func (f *follower) handleHeartbeat(m *pb.Message) error {
 	if last := f.log.last().index; m.GetCommit() > last {
 		err := fmt.Errorf("%w: heartbeat from %x commits index %d, but this log ends at %d: "+
 			"this node has lost entries that it acknowledged, or the sender is faulty", ErrMalformedMessage, m.GetFrom(), m.GetCommit(), last)
-		f.logger.Error(err)
+		f.cfg.Logger.Error(err)
 		return err
 	}
 	f.log.commitTo(m.GetCommit())
@@ -134,7 +134,7 @@ func (f *follower) handleSnapshot(m *pb.Message) error {
 	if took {
 		shared = f.log.last().index
 	}
-	f.logger.Infof("raft: node %x got snapshot %v from %x, took it: %t, commit index %d", f.id, snapshotID(s), m.GetFrom(), took, f.log.committed)
+	f.cfg.Logger.Infof("raft: node %x got snapshot %v from %x, took it: %t, commit index %d", f.id, snapshotID(s), m.GetFrom(), took, f.log.committed)
 	f.acknowledge(m.GetFrom(), shared)
 	return nil
 }
@@ -152,7 +152,7 @@ func (f *follower) restore(s *pb.Snapshot) (bool, error) {
 	case id.index <= f.log.committed && !f.mayRestore(id):
 		return false, nil
 	case !slices.Contains(cs.GetVoters(), f.id) && !slices.Contains(cs.GetLearners(), f.id) && !slices.Contains(cs.GetVotersOutgoing(), f.id):
-		f.logger.Warningf("raft: node %x ignores snapshot %v: it is not among its members %s", f.id, id, DescribeConfState(cs))
+		f.cfg.Logger.Warningf("raft: node %x ignores snapshot %v: it is not among its members %s", f.id, id, DescribeConfState(cs))
 		return false, nil
 	case f.log.holds(id) && !f.mayRestore(id):
 		// The log stays, because it leads to the snapshot's state and may go on with
@@ -160,7 +160,7 @@ func (f *follower) restore(s *pb.Snapshot) (bool, error) {
 		f.log.commitTo(id.index)
 		return false, nil
 	case f.members.HoldsChange():
-		f.logger.Warningf("raft: node %x refuses snapshot %v: its host was handed a configuration change and has not put it into force; "+
+		f.cfg.Logger.Warningf("raft: node %x refuses snapshot %v: its host was handed a configuration change and has not put it into force; "+
 			"hold snapshots back until ApplyConfChange was called", f.id, id)
 		return false, nil
 	}
@@ -172,6 +172,6 @@ func (f *follower) restore(s *pb.Snapshot) (bool, error) {
 	f.log.restore(s)
 	f.members.Take(members, id.index)
 	f.extension.Switched(nil) // under an id there may be another member since
-	f.logger.Infof("raft: node %x restores snapshot %v, members %s", f.id, id, f.members.Config())
+	f.cfg.Logger.Infof("raft: node %x restores snapshot %v, members %s", f.id, id, f.members.Config())
 	return true, nil
 }

@@ -47,7 +47,7 @@ func (l *leader) holdBack(ents []*pb.Entry) (bool, error) {
 			return false, fmt.Errorf("%w: %w", ErrProposalDropped, why)
 		default:
 			l.held = copyEntry(e, entryID{})
-			l.logger.Infof("raft: node %x has configuration change %s wait: %v", l.id, DescribeConfChange(cc), why)
+			l.cfg.Logger.Infof("raft: node %x has configuration change %s wait: %v", l.id, DescribeConfChange(cc), why)
 			return true, nil
 		}
 	}
@@ -144,11 +144,11 @@ func (l *leader) leaveJointIfDue() {
 		return // a held change of the host waits for a tick
 	}
 	if l.leaveAt == l.confChangeAt {
-		l.logger.Warningf("raft: node %x hears that entry %d, which leaves %s, is applied before ApplyConfChange was called for it; call that first: "+
+		l.cfg.Logger.Warningf("raft: node %x hears that entry %d, which leaves %s, is applied before ApplyConfChange was called for it; call that first: "+
 			"each node panics at the second such entry, which this leader appends as upstream's library does", l.id, l.leaveAt, l.members.Config())
 	}
 	// No data: read as the empty change, which leaves, and fits every limit.
 	if err := l.propose([]*pb.Entry{{Type: pb.EntryConfChangeV2.Enum()}}); err != nil {
-		l.logger.Infof("raft: node %x does not leave %s yet: %v", l.id, l.members.Config(), err)
+		l.cfg.Logger.Infof("raft: node %x does not leave %s yet: %v", l.id, l.members.Config(), err)
 	}
 }

@@ -22,7 +22,7 @@ func (r *raft) checkInvariants() {
 	last := l.last().index
 	holds := func(ok bool, what string) {
 		if !ok {
-			r.logger.Panicf("raft: node %x at term %d: invariant broken: %s (applied %d, applying %d, committed %d, base %v, last %d, handed %d)",
+			r.cfg.Logger.Panicf("raft: node %x at term %d: invariant broken: %s (applied %d, applying %d, committed %d, base %v, last %d, handed %d)",
 				r.id, r.term, what, l.applied, l.applying, l.committed, t.base, last, t.handed)
 		}
 	}

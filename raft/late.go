@@ -43,10 +43,10 @@ func (l *leader) yield() bool {
 	}
 	switch l.yielding++; {
 	case l.yielding == 1:
-		l.logger.Warningf("raft: node %x has had no write reported for %d ticks at term %d, and others are ahead", l.id, l.log.tail.waited, l.term)
+		l.cfg.Logger.Warningf("raft: node %x has had no write reported for %d ticks at term %d, and others are ahead", l.id, l.log.tail.waited, l.term)
 		l.handTo(l.members.Progress(heir), heir, false)
 	case l.yielding > l.cfg.ElectionTick+1:
-		l.logger.Warningf("raft: node %x steps down at term %d: its writes are late, and nobody has taken over", l.id, l.term)
+		l.cfg.Logger.Warningf("raft: node %x steps down at term %d: its writes are late, and nobody has taken over", l.id, l.term)
 		l.becomeFollower(l.term, None)
 		return false
 	}

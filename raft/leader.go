@@ -55,7 +55,7 @@ func (r *raft) becomeLeader() {
 	} else {
 		l.append(copyEntry(&pb.Entry{}, entryID{term: r.term, index: last.index + 1}))
 	}
-	r.logger.Infof("raft: node %x leads at term %d", r.id, r.term)
+	r.cfg.Logger.Infof("raft: node %x leads at term %d", r.id, r.term)
 	l.broadcastAppend()
 }
 
@@ -86,7 +86,7 @@ func (l *leader) tick() {
 // and reports whether this node still leads.
 func (l *leader) checkQuorum() bool {
 	if !l.members.Active() {
-		l.logger.Warningf("raft: node %x steps down at term %d: it has not heard from a quorum", l.id, l.term)
+		l.cfg.Logger.Warningf("raft: node %x steps down at term %d: it has not heard from a quorum", l.id, l.term)
 		l.becomeFollower(l.term, None)
 		return false
 	}

@@ -147,7 +147,7 @@ func (r *raft) lease() error {
 		},
 	}
 	if c, ok := r.cfg.Clock.(fitClock); ok {
-		cfg.Fit, cfg.Warn = c.Fit, r.logger.Warningf
+		cfg.Fit, cfg.Warn = c.Fit, r.cfg.Logger.Warningf
 	}
 	if cfg.Hold == 0 {
 		cfg.Hold = cfg.Leases.Heartbeat

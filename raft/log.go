@@ -34,8 +34,6 @@ type raftLog struct {
 	node logOwner
 	// applying and its neighbours: see applying.go.
 	hostProgress
-	// early is what may be applied before it is written: see early.go.
-	early early
 }
 
 // logOwner is told of every change of the log, and has the extensions, whose brakes and
@@ -47,6 +45,7 @@ type logOwner interface {
 	roseCommit(from, to uint64)
 	restoring(index uint64)
 	seam() extension
+	unwritten() *early
 }
 
 // openLog reads the bounds of storage. A starting node knows the snapshot's entries as
@@ -279,7 +278,7 @@ func (l *raftLog) snapshot() (*pb.Snapshot, error) {
 // restore makes the snapshot the whole log.
 func (l *raftLog) restore(s *pb.Snapshot) {
 	l.node.restoring(s.GetMetadata().GetIndex())
-	l.early.bytes = 0
+	l.node.unwritten().forget()
 	l.committed = s.GetMetadata().GetIndex()
 	l.tail.replace(s)
 }

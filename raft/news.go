@@ -26,3 +26,4 @@ func (r *raft) truncated(from uint64) {
 func (r *raft) roseCommit(from, to uint64) { r.extension.Committed(from, to) }
 func (r *raft) restoring(index uint64)     { r.extension.Restored(index) }
 func (r *raft) seam() extension            { return r.extension }
+func (r *raft) unwritten() *early          { return r.early }

@@ -94,7 +94,7 @@ func StartNode(c *Config, peers []Peer) Node {
 	}
 	n := newNode(c)
 	if err := n.rn.Bootstrap(peers); err != nil {
-		n.rn.raft.logger.Warningf("raft: node %x starts without bootstrap: %v", c.ID, err)
+		n.rn.raft.cfg.Logger.Warningf("raft: node %x starts without bootstrap: %v", c.ID, err)
 	}
 	go n.run()
 	return n
@@ -235,7 +235,7 @@ func (l *nodeLoop) followLeader() {
 	if l.lead == r.lead {
 		return
 	}
-	r.logger.Infof("raft: node %x: the leader was %x and is %x at term %d", r.id, l.lead, r.lead, r.term)
+	r.cfg.Logger.Infof("raft: node %x: the leader was %x and is %x at term %d", r.id, l.lead, r.lead, r.term)
 	l.lead, l.proposals = r.lead, nil
 	if r.lead != None {
 		l.proposals = l.node.proposals
@@ -269,7 +269,7 @@ func (n *node) Tick() {
 	case n.ticks <- struct{}{}:
 	case <-n.done:
 	default:
-		n.rn.raft.logger.Warningf("raft: node %x misses a tick: %d are waiting", n.rn.raft.id, tickBacklog)
+		n.rn.raft.cfg.Logger.Warningf("raft: node %x misses a tick: %d are waiting", n.rn.raft.id, tickBacklog)
 	}
 }
 

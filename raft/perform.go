@@ -44,7 +44,7 @@ func (r *raft) do(e extend.Effect) {
 		}
 	case extend.Commit:
 		if id := (entryID{term: e.ID.Term, index: e.ID.Index}); id.index > r.log.committed && r.log.holds(id) {
-			r.logger.Infof("raft: node %x learns from another that its log is committed up to %v", r.id, id)
+			r.cfg.Logger.Infof("raft: node %x learns from another that its log is committed up to %v", r.id, id)
 			r.log.commitTo(id.index)
 		}
 	case extend.Learn:

@@ -40,7 +40,7 @@ func (l *leader) propose(ents []*pb.Entry) error {
 		own[i].Data = e.Data // until it is sealed
 	}
 	if !l.reserve(own) {
-		l.logger.Warningf("raft: node %x drops a proposal: %d bytes are uncommitted, the limit is %d", l.id, l.uncommitted, l.cfg.MaxUncommittedEntriesSize)
+		l.cfg.Logger.Warningf("raft: node %x drops a proposal: %d bytes are uncommitted, the limit is %d", l.id, l.uncommitted, l.cfg.MaxUncommittedEntriesSize)
 		return ErrProposalDropped
 	}
 	l.extension.Seal(own)
@@ -80,7 +80,7 @@ func (l *leader) admitConfChange(e *pb.Entry, index uint64) (bool, error) {
 		return false, fmt.Errorf("%w: %w: %w", ErrProposalDropped, ErrMalformedMessage, err)
 	}
 	if why := l.objection(cc); why != "" {
-		l.logger.Infof("raft: node %x refuses configuration change %s at %s: %s", l.id, DescribeConfChange(cc), l.members.Config(), why)
+		l.cfg.Logger.Infof("raft: node %x refuses configuration change %s at %s: %s", l.id, DescribeConfChange(cc), l.members.Config(), why)
 		return false, nil
 	}
 	l.confChangeAt = index

@@ -15,9 +15,8 @@ import (
 // and output for the host. Each role is a type of its own, with a pointer to raft
 // embedded and the fields of the role.
 type raft struct {
-	id     uint64
-	cfg    Config // with defaults filled in
-	logger Logger
+	id  uint64
+	cfg Config // with defaults filled in
 
 	// term is the latest term seen by this node, vote the node voted for in term, lead
 	// the leader of term. term and vote are durable before any message that depends on
@@ -28,6 +27,8 @@ type raft struct {
 
 	role role
 	log  *raftLog
+	// early is what the host may apply before it is written: see early.go. nil: nothing.
+	early *early
 
 	// members is who counts, with the progress of each member's log. Progress is
 	// meaningful only at a leader, but hosts can see it anywhere (WithProgress).
@@ -76,16 +77,15 @@ func newRaft(config *Config) (*raft, error) {
 	if err != nil {
 		return nil, err
 	}
-	log.early.limit = entryEncodingSize(cfg.MaxEarlyApplySize)
 	hs, cs, err := cfg.Storage.InitialState()
 	if err != nil {
 		return nil, fmt.Errorf("%w: InitialState: %w", ErrStorage, err)
 	}
 	r := &raft{
-		id:     cfg.ID,
-		cfg:    cfg,
-		logger: cfg.Logger,
-		log:    log,
+		id:    cfg.ID,
+		cfg:   cfg,
+		log:   log,
+		early: newEarly(cfg.MaxEarlyApplySize),
 		members: electorate.New(cfg.MaxInflightMsgs, cfg.MaxInflightBytes, changeLog{log}, electorate.Rules{
 			Tracks: cfg.Leases != nil, Foresees: cfg.Coding != nil, AppliedFirst: cfg.ConfChangesFirst,
 		}),
@@ -105,7 +105,7 @@ func newRaft(config *Config) (*raft, error) {
 		return nil, err
 	}
 	r.becomeFollower(r.term, None)
-	r.logger.Infof("raft: node %x starts at term %d, members %s, commit index %d, applied %d, log ends at %v",
+	r.cfg.Logger.Infof("raft: node %x starts at term %d, members %s, commit index %d, applied %d, log ends at %v",
 		r.id, r.term, r.members.Config(), log.committed, log.applied, log.last())
 	return r, log.err
 }
@@ -166,7 +166,7 @@ func (r *raft) turn(ro role, lead uint64) {
 
 func (r *raft) becomeFollower(term, lead uint64) {
 	r.enter(&follower{raft: r}, term, lead)
-	r.logger.Infof("raft: node %x follows %x at term %d", r.id, r.lead, r.term)
+	r.cfg.Logger.Infof("raft: node %x follows %x at term %d", r.id, r.lead, r.term)
 }
 
 // promotable reports whether this node may lead. The node must be a voter, or a learner

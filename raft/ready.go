@@ -174,7 +174,7 @@ func (rn *RawNode) accept(rd Ready) {
 func (rn *RawNode) planAdvance(rd Ready) {
 	r := rn.raft
 	if len(rn.onAdvance) > 0 {
-		r.logger.Panicf("raft: node %x: a second Ready was taken without Advance for the first", r.id)
+		r.cfg.Logger.Panicf("raft: node %x: a second Ready was taken without Advance for the first", r.id)
 	}
 	if rn.reports == nil {
 		rn.reports = new([2]envelope)
@@ -199,7 +199,7 @@ func (rn *RawNode) planAdvance(rd Ready) {
 func (rn *RawNode) Advance(_ Ready) {
 	r := rn.raft
 	if r.cfg.AsyncStorageWrites {
-		r.logger.Panicf("raft: node %x: Advance was called, but Config.AsyncStorageWrites is set; deliver the responses instead", r.id)
+		r.cfg.Logger.Panicf("raft: node %x: Advance was called, but Config.AsyncStorageWrites is set; deliver the responses instead", r.id)
 	}
 	for i, m := range rn.onAdvance {
 		_ = r.Step(m) // the only possible error is ErrStorage, which stays

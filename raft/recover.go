@@ -24,13 +24,13 @@ func (r *raft) win() {
 		r.becomeLeader()
 		return
 	}
-	r.logger.Infof("raft: node %x has won term %d and must recover entries behind its commit index %d", r.id, r.term, r.log.committed)
+	r.cfg.Logger.Infof("raft: node %x has won term %d and must recover entries behind its commit index %d", r.id, r.term, r.log.committed)
 	r.enter(&recoverer{raft: r}, r.term, None)
 }
 
 func (rc *recoverer) tick() {
 	if rc.quietTicks++; rc.quietTicks >= rc.patience {
-		rc.logger.Warningf("raft: node %x gives up term %d: too few members answered for it to complete its log", rc.id, rc.term)
+		rc.cfg.Logger.Warningf("raft: node %x gives up term %d: too few members answered for it to complete its log", rc.id, rc.term)
 		rc.becomeFollower(rc.term, None)
 	}
 }
@@ -50,7 +50,7 @@ func (rc *recoverer) proceed() {
 	}
 	rc.extension.Cuts(cut)
 	if cut > 0 {
-		rc.logger.Warningf("raft: node %x cuts its log from %d on at term %d: entries up to %d were not committed, and are not to be restored",
+		rc.cfg.Logger.Warningf("raft: node %x cuts its log from %d on at term %d: entries up to %d were not committed, and are not to be restored",
 			rc.id, cut, rc.term, rc.log.last().index)
 		rc.log.cut(cut)
 	}

@@ -96,7 +96,7 @@ func (l *leader) sendSnapshot(to uint64, pr *tracker.Progress) bool {
 		l.log.fail(err, "Snapshot, for a member that needs entries from %d on", pr.Next)
 		return false
 	}
-	l.logger.Infof("raft: node %x sends snapshot %v to %x (%s)", l.id, snapshotID(s), to, pr)
+	l.cfg.Logger.Infof("raft: node %x sends snapshot %v to %x (%s)", l.id, snapshotID(s), to, pr)
 	pr.BecomeSnapshot(s.GetMetadata().GetIndex())
 	e := l.message(pb.MsgSnap, to)
 	e.msg.Snapshot = s

@@ -103,7 +103,7 @@ func (r *raft) catchUp(m *pb.Message) bool {
 	switch m.GetType() {
 	case pb.MsgVote, pb.MsgPreVote:
 		if r.refusesCampaigns() && !isTransfer(m) {
-			r.logger.Infof("raft: node %x hears from its leader %x and ignores %s of %x for term %d",
+			r.cfg.Logger.Infof("raft: node %x hears from its leader %x and ignores %s of %x for term %d",
 				r.id, r.lead, m.GetType(), m.GetFrom(), m.GetTerm())
 			return false
 		}
@@ -115,7 +115,7 @@ func (r *raft) catchUp(m *pb.Message) bool {
 			return true // the term we asked about; ours when enough say yes
 		}
 	}
-	r.logger.Infof("raft: node %x learns of term %d by %s from %x", r.id, m.GetTerm(), m.GetType(), m.GetFrom())
+	r.cfg.Logger.Infof("raft: node %x learns of term %d by %s from %x", r.id, m.GetTerm(), m.GetType(), m.GetFrom())
 	lead := None
 	if isFromLeader(m.GetType()) {
 		lead = m.GetFrom()

@@ -26,7 +26,7 @@ func (l *leader) transferTo(pr *tracker.Progress, to uint64) {
 // handTo begins to hand leadership to another member. must: an extension says that this node
 // cannot go on.
 func (l *leader) handTo(pr *tracker.Progress, to uint64, must bool) {
-	l.logger.Infof("raft: node %x hands leadership to %x at term %d", l.id, to, l.term)
+	l.cfg.Logger.Infof("raft: node %x hands leadership to %x at term %d", l.id, to, l.term)
 	l.quietTicks = 0
 	l.transferee, l.mustHand = to, must
 	if pr.Match == l.log.last().index && l.extension.MayHandTo(to) {

@@ -18,12 +18,12 @@ func (r *raft) handleVote(m *pb.Message) {
 	}
 	theirs, ours := entryID{term: m.GetLogTerm(), index: m.GetIndex()}, r.log.last()
 	if !r.mayVote(m) || !theirs.atLeast(ours) {
-		r.logger.Infof("raft: node %x (voted for %x, log ends at %v) refuses %s of %x (log ends at %v) at term %d",
+		r.cfg.Logger.Infof("raft: node %x (voted for %x, log ends at %v) refuses %s of %x (log ends at %v) at term %d",
 			r.id, r.vote, ours, m.GetType(), m.GetFrom(), theirs, r.term)
 		r.vouch(r.message(answer, m.GetFrom()).withReject())
 		return
 	}
-	r.logger.Infof("raft: node %x (log ends at %v) grants %s of %x (log ends at %v) at term %d",
+	r.cfg.Logger.Infof("raft: node %x (log ends at %v) grants %s of %x (log ends at %v) at term %d",
 		r.id, ours, m.GetType(), m.GetFrom(), theirs, m.GetTerm())
 	// The answer has the term of the question, which for a pre-vote is not
 	// ours: the asker ignores answers of lower terms.

@@ -150,7 +150,7 @@ func TestChangesAtOnce(t *testing.T) {
 // TestLeasesNeedClocksWithinTheBound runs clocks that gain and lose far more than the settings
 // say. If no read is stale then, the test above shows nothing.
 func TestLeasesNeedClocksWithinTheBound(t *testing.T) {
-	const seeds = 300
+	const seeds = 1000
 	for _, kind := range kinds {
 		lib := Leased(Weft(), kind, false, 25)
 		found := false

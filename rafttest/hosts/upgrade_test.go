@@ -37,12 +37,12 @@ func TestLeavingNeedsDenseLogs(t *testing.T) {
 		hasty := Coded(kind)
 		hasty.mayLeave = nil
 		found := false
-		for seed := uint64(1); seed <= 20 && !found; seed++ {
+		for seed := uint64(1); seed <= 60 && !found; seed++ {
 			r := Run(seed, Options{Kind: kind, Library: hasty, Rolling: []Library{Upstream()}})
 			if found = r.Err != nil; found {
 				require.ErrorContains(t, r.Err, "dies: entry")
 			}
 		}
-		require.True(t, found, "%v: not found within 20 seeds", kind)
+		require.True(t, found, "%v: not found within 60 seeds", kind)
 	}
 }
