@@ -82,18 +82,6 @@ func (all *accounts) healthy(id uint64) bool {
 	return id == all.id || a != nil && !a.unreachable && all.ticks-a.heardTick <= 2*all.cfg.HeartbeatTick+1
 }
 
-// ackedAt returns the time of a member's last acknowledgement of a new entry, by the clock,
-// or of this node's own last write; 0: none.
-func (all *accounts) ackedAt(id uint64) time.Duration {
-	if id == all.id {
-		return all.storedAt
-	}
-	if a := all.of[id]; a != nil {
-		return a.ackedAt
-	}
-	return 0
-}
-
 // reported takes a member's report from an acknowledgement, and says whether it is one.
 func (all *accounts) reported(a *account, m *pb.Message) bool {
 	p, err := parseReport(m.GetContext())

@@ -110,7 +110,12 @@ func (c *Coder) Offered(index uint64) {
 func (c *Coder) HandedOut() { c.reports.handedOut() }
 
 // Stored ends what HandedOut begins.
-func (c *Coder) Stored() { c.reports.stored() }
+func (c *Coder) Stored() {
+	if c.leads != nil {
+		c.leads.hedger.storedAt = c.now()
+	}
+	c.reports.stored()
+}
 
 // Switched hears that another configuration is in force; before are the members until
 // now.

@@ -25,8 +25,6 @@ type node struct {
 	raft extend.View
 	// ticks counts ticks, as a coarse clock.
 	ticks int
-	// storedAt is when this node's host last reported entries as stored, by the clock.
-	storedAt time.Duration
 	// plain is set by Densify: nothing new is to be coded.
 	plain bool
 	// acked is the last index acknowledged by this node in its term.

@@ -137,6 +137,8 @@ type hedger struct {
 	next time.Duration
 	// credit is what hedges may still send, in bytes.
 	credit int
+	// storedAt is when this leader's host last reported entries as stored, by the clock.
+	storedAt time.Duration
 }
 
 // hedge raises late entries: entries whose time is over or, without a clock, entries
@@ -256,6 +258,18 @@ func (h *hedger) postpone(rec *record, now time.Duration) {
 	rec.retryTick = h.ticks + 1
 }
 
+// ackedAt returns the time of a member's last acknowledgement of a new entry, by the clock,
+// or of this node's own last write; 0: none.
+func (h *hedger) ackedAt(id uint64) time.Duration {
+	if id == h.id {
+		return h.storedAt
+	}
+	if a := h.accounts.of[id]; a != nil {
+		return a.ackedAt
+	}
+	return 0
+}
+
 // takesItsTime reports whether an entry may be late because of a queue: the answers to
 // come would be enough, and the members that owe them are busy with earlier entries;
 // or, without a prediction, no member is silent. The wait is bounded.
@@ -265,7 +279,7 @@ func (h *hedger) takesItsTime(rec *record, answered func(id uint64) bool, now ti
 	}
 	pace := max(rec.plan.Predicted, time.Millisecond)
 	coming := func(id uint64) bool {
-		at := h.accounts.ackedAt(id)
+		at := h.ackedAt(id)
 		return answered(id) || at > 0 && now-at < pace
 	}
 	return !ecraft.HedgeWaived(rec.plan, now-rec.born, true) && h.levelOf(coming) >= 1 && h.enoughWith(rec, coming)

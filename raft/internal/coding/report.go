@@ -140,7 +140,6 @@ func (r *reports) handedOut() {
 
 // Stored ends what HandedOut begins.
 func (r *reports) stored() {
-	r.storedAt = r.now()
 	if r.handed == 0 {
 		return
 	}
