@@ -30,7 +30,7 @@ func (r *raft) checkInvariants() {
 	holds(l.committed <= last, "committed <= last")
 	holds(0 <= t.handed && t.handed <= len(t.entries), "0 <= handed <= len(entries)")
 	holds(t.snapshot == nil || snapshotID(t.snapshot).index <= t.base.index, "snapshot <= base")
-	if e := &l.early; e.bytes > 0 {
+	if e := r.early; e != nil && e.bytes > 0 {
 		holds(t.base.index < e.index && e.index <= l.committed && e.bytes <= e.limit && e.bytes == encodingSize(t.slice(t.base.index+1, e.index+1)), "entries that may be applied early are counted")
 	}
 	holds(!r.cfg.AsyncStorageWrites || l.applying <= max(t.base.index, l.applicable()), "applying <= written, or early within the bound")
