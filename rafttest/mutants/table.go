@@ -73,7 +73,7 @@ var table = []bug{
 	{"a leader that can apply nothing keeps its office", "raft/internal/coding/leading.go",
 		edit("	l.stuck.handOver()\n", ""), "18-commit-index-of-answers", 0},
 	{"payloads that the store forgets when pins end are called complete", "raft/internal/coding/units.go",
-		edit("		rec.pinned = false\n		p.forgetting()\n", "		rec.pinned = false\n"), "TestPayloadsBeyondTheBudgetAreLackingWhenTheirPinsEnd", 0},
+		edit("		p.unpin(rec)\n	}\n	p.forgetting()\n}\n", "		p.unpin(rec)\n	}\n}\n"), "TestPayloadsBeyondTheBudgetAreLackingWhenTheirPinsEnd", 0},
 	{"the commit index of the answers is ignored", "raft/internal/coding/recovery.go",
 		edit("	rc.learn(m.GetCommit())\n", ""), "18b-commit-index-of-an-answer", 0},
 	{"the log is cut behind the leader's own entries", "raft/recover.go",

@@ -138,11 +138,11 @@ func (p *payloads) pin(rec *record) {
 	}
 }
 
+// unpin may make the store give up entries: forgetting follows the last unpin of a row.
 func (p *payloads) unpin(rec *record) {
 	if rec.pinned {
 		p.store.Unpin(rec.id)
 		rec.pinned = false
-		p.forgetting()
 	}
 }
 
@@ -167,6 +167,7 @@ func (p *payloads) unpinAll() {
 	for _, rec := range p.ledger.recs {
 		p.unpin(rec)
 	}
+	p.forgetting()
 }
 
 // cut forgets entries from index on.
@@ -186,4 +187,5 @@ func (p *payloads) applied(index uint64) {
 	}
 	p.noRoomFrom = 0
 	p.store.Applied(index)
+	p.forgetting()
 }

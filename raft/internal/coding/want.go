@@ -197,6 +197,7 @@ func (w *wants) forgetWanted() {
 			delete(w.wanted, index)
 		}
 	}
+	w.forgetting()
 }
 
 // keeps reports whether a payload that was completed to be sent on is kept for a while:
