@@ -78,15 +78,15 @@ func (d *delays) figure(window time.Duration) (figure time.Duration) {
 		counts[i] = time.Duration(d.windows[0][i].Load() + d.windows[1][i].Load())
 		total += counts[i] * taken(i)
 	}
-	var count, time time.Duration
+	var count, spent time.Duration
 	for i := buckets - 1; i >= 0; i-- {
 		if counts[i] == 0 {
 			continue
 		}
 		count += counts[i]
-		time += counts[i] * taken(i)
+		spent += counts[i] * taken(i)
 		figure = taken(i)
-		if (count >= fewest || time >= window/2) && time*quarter >= total {
+		if (count >= fewest || spent >= window/2) && spent*quarter >= total {
 			break
 		}
 	}
