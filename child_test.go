@@ -18,6 +18,7 @@ import (
 
 	"github.com/weftraft/weft"
 	"github.com/weftraft/weft/internal/process"
+	"github.com/weftraft/weft/rawnode"
 )
 
 // errand is what a process started by a test does.
@@ -86,7 +87,8 @@ func (c *child) said(t testing.TB, word string) (rest []string) {
 }
 
 // serve runs a node, and proposes lines until the process is killed. It prints each line
-// before, as begun, and when it is acknowledged.
+// before, as begun, and when it is acknowledged. Entries are applied once they are durable in the node's own log,
+// so that a survivor has all that it has acknowledged.
 func (e errand) serve() error {
 	node, err := weft.Open(e.Options)
 	if err != nil {
@@ -96,7 +98,8 @@ func (e errand) serve() error {
 	if err != nil {
 		return err
 	}
-	group, err := node.Group(1, state)
+	late := weft.Configure(func(c *rawnode.Config) { c.Replica.MaxEarlyApplyBytes = -1 })
+	group, err := node.Group(1, state, late)
 	if err != nil {
 		return err
 	}
