@@ -151,8 +151,8 @@ func runLive(ctx context.Context, w *workdir, play scenario, o live.Options, nam
 // brokenRule makes the leader commit up to the end of its own log, without other members.
 var brokenRule = struct{ file, old, new string }{
 	file: "raft/commit.go",
-	old:  "l.electorate.committable()",
-	new:  "l.electorate.members.Progress[l.id].Match",
+	old:  "l.members.Committable()",
+	new:  "l.members.Progress(l.id).Match",
 }
 
 // brokenClock makes leases use the time of day.
