@@ -105,6 +105,18 @@ func reportJoint(t *testing.T, r Result, opts Options) string {
 	return fmt.Sprintf("seed %d: %v\nplan: %s\nagain: go test ./rafttest -run '%s$' -joint-seed %d -joint-skip %#x -v\n%s", r.Seed, r.Err, r.Plan, t.Name(), r.Seed, skip, r.Story)
 }
 
+// TestStuckLeaderHandsOverWithLateEntries runs brief joints in which a stuck leader has late entries
+// when it hands over.
+func TestStuckLeaderHandsOverWithLateEntries(t *testing.T) {
+	opts := jointOptions
+	opts.Quick = true
+	for _, seed := range []uint64{94841, 227542, 322450, 587285, 879298} {
+		if r := Run(seed, opts); r.Err != nil {
+			t.Error(reportJoint(t, r, opts))
+		}
+	}
+}
+
 // TestJointsSameStory shows that a run is a function of its seed, with members of
 // upstream's library, too.
 func TestJointsSameStory(t *testing.T) {

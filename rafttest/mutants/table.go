@@ -36,6 +36,8 @@ var table = []bug{
 		edit("	if level < 1 || len(x.unplaced.made) > 0 {\n		return 0\n	}\n", "	if level < 1 || len(x.ledger.recs) > 0 {\n		return 0\n	}\n"), "04-two-die-after-commit-fixed3", 0},
 	{"a late entry's leader counts its own copy before it is durable", "raft/internal/coding/raise.go",
 		edit("return h.match(id) >= index }", "return id == h.id || h.match(id) >= index }"), "25-leader-and-follower-hang", 0},
+	{"late entries are raised while leadership is handed over", "raft/internal/coding/raise.go",
+		edit("heir != 0 {\n		return\n	}\n	now := h.now()", "heir > 1<<62 {\n		return\n	}\n	now := h.now()"), "TestNothingIsRaisedWhileLeadershipIsHandedOver", 0},
 	{"a late entry does not wait for the leader's own disk, though it gets on", "raft/internal/coding/raise.go",
 		edit("	if id == h.id {\n		return h.storedAt\n	}\n", ""), "TestLateEntryWaitsForOwnDiskThatGetsOn", 0},
 	{"a level below 1 is no obstacle", "raft/internal/coding/raise.go",

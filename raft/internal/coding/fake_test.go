@@ -32,6 +32,7 @@ type fake struct {
 	newest                        map[uint64]struct{}
 	sent                          []*pb.Message // since this was last looked at
 	snapshot                      *pb.Snapshot
+	heir                          uint64
 }
 
 func newFake(t *testing.T, edit ...func(*Config)) *fake {
@@ -163,7 +164,7 @@ func (v fakeView) Term() uint64                  { return v.f.term }
 func (v fakeView) Lead() uint64                  { return v.f.lead }
 func (v fakeView) Role() extend.Role             { return v.f.role }
 func (v fakeView) Electorate() extend.Electorate { return v }
-func (v fakeView) Transferee() (uint64, bool)    { return 0, false }
+func (v fakeView) Transferee() (uint64, bool)    { return v.f.heir, false }
 func (v fakeView) Held() *extend.Change          { return nil }
 
 func (v fakeView) Progress(id uint64) (tracker.Progress, bool) {

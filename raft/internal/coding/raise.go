@@ -145,7 +145,14 @@ type hedger struct {
 // that have waited for lateTicks. The units go to the members that have answered,
 // because these will answer again. If the first entry waits for a member that has
 // fallen silent, the entry is raised at once, at the other members.
+//
+// Nothing is raised while leadership is handed over, as nothing is proposed: a carrier would make
+// this log longer than that of the heir, whom nobody would then elect. A transfer that fails has
+// ended before the next tick raises what is late.
 func (h *hedger) hedge() {
+	if heir, _ := h.raft.Transferee(); heir != 0 {
+		return
+	}
 	now := h.now()
 	first := true
 	for _, rec := range h.ledger.behind(h.log.Committed()) {

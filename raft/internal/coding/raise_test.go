@@ -52,3 +52,28 @@ func TestLateEntryWaitsForOwnDiskThatGetsOn(t *testing.T) {
 	rec := f.ledger.find(1)
 	require.True(t, l.enoughWith(rec, func(id uint64) bool { return id != 1 }), "without the leader")
 }
+
+// While leadership is handed over, a late entry stays as it is, because a carrier would make this
+// log longer than the heir's. Once the transfer has failed, the entry is raised.
+func TestNothingIsRaisedWhileLeadershipIsHandedOver(t *testing.T) {
+	f := newFake(t)
+	f.leads()
+	f.proposes(text(800))
+	for _, id := range []uint64{2, 3} { // this leader's disk hangs
+		f.members.Progress[id].Match = 1
+	}
+	tick := func() {
+		f.heard(2)
+		f.heard(3)
+		f.Tick()
+		f.perform()
+	}
+	f.heir = 2
+	for range 2 * f.cfg.ElectionTick {
+		tick()
+	}
+	require.Len(t, f.entries, 1, "node 2 is to win with the log that it has")
+	f.heir = 0
+	tick()
+	require.Len(t, f.entries, 2, "the transfer has failed")
+}
