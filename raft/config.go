@@ -81,7 +81,10 @@ type Config struct {
 	Storage Storage
 	// Applied is the index up to which the host's state machine has applied the log
 	// when it restarts; entries up to Applied are not handed out again. Zero means
-	// unknown: all entries after the snapshot are handed out.
+	// unknown: all entries after the snapshot are handed out. Of changes of the members
+	// the host's state, whose members Storage.InitialState returns, may then hold some, and
+	// the host need not call ApplyConfChange for those; what was committed at the start it
+	// puts into force before it reports it, as followers of etcd do.
 	Applied uint64
 
 	// AsyncStorageWrites turns writing and applying into messages. Ready then carries,

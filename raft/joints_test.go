@@ -148,6 +148,50 @@ func TestChangeWaitsForOneThatIsReportedOnly(t *testing.T) {
 	require.Equal(t, before+1, last, "the second change waits still")
 }
 
+// TestChangesHandedAgain: after a restart a host that does not say what its state holds is handed
+// its log again, and as etcd does calls for no change that the state holds, be it ahead of the
+// commit index that survived. A host that says what its state holds must call.
+func TestChangesHandedAgain(t *testing.T) {
+	for name, host := range map[string]struct {
+		committed, applied uint64
+		waits              bool
+	}{
+		"all is committed":            {committed: 3},
+		"the last is not committed":   {committed: 2},
+		"the host says what it holds": {committed: 3, applied: 2, waits: true},
+	} {
+		s := newStorage(t, 1, 2, 3, 4) // of the state; the log leads there
+		for i, change := range []*pb.ConfChangeSingle{learn(4), add(4)} {
+			data, err := proto.Marshal(explicit(change))
+			require.NoError(t, err)
+			require.NoError(t, s.Append([]*pb.Entry{{Type: pb.EntryConfChangeV2.Enum(), Term: new(uint64(1)), Index: new(uint64(i + 2)), Data: data}}))
+		}
+		require.NoError(t, s.SetHardState(&pb.HardState{Term: new(uint64(1)), Commit: new(host.committed)}))
+		c := config(s)
+		c.Applied, c.Coding = host.applied, &raft.Coding{}
+		rn := newNode(t, c)
+		drain(t, rn, s)
+		lead(t, rn, s, 2, 3, 4)
+		ack := func() {
+			last, err := s.LastIndex()
+			require.NoError(t, err)
+			for _, id := range []uint64{2, 3, 4} {
+				require.NoError(t, rn.Step(&pb.Message{Type: pb.MsgAppResp.Enum(), From: new(id), To: new(uint64(1)), Term: new(rn.BasicStatus().GetTerm()), Index: &last}))
+			}
+			drain(t, rn, s) // and so reports
+		}
+		ack()
+		before, err := s.LastIndex()
+		require.NoError(t, err)
+		require.Equal(t, before, rn.BasicStatus().Applied, name)
+		require.NoError(t, rn.ProposeConfChange(explicit(learn(5))))
+		drain(t, rn, s)
+		last, err := s.LastIndex()
+		require.NoError(t, err)
+		require.Equal(t, host.waits, last == before, name)
+	}
+}
+
 // tornGroup is a group {1 2 3} in which the logs of 1, 2 and 4 have two changes that were committed:
 // 4 joins, then 5. The commit index is lost. Node 1 leads, and its host does not apply.
 func tornGroup(t *testing.T) *leaseGroup {

@@ -100,6 +100,9 @@ func newRaft(config *Config) (*raft, error) {
 		return nil, err
 	}
 	r.members.Take(members, log.committed)
+	if cfg.Applied == 0 {
+		r.members.Repeats(log.committed, log.last().index)
+	}
 	r.sayMembers()
 	if err := r.extend(); err != nil {
 		return nil, err

@@ -170,19 +170,30 @@ func (c checker) checkGoTest(args []string) error {
 			patterns = append(patterns, a)
 		}
 	}
-	cmd := exec.Command("go", append([]string{"list", "-f", "{{.Dir}}"}, patterns...)...)
-	cmd.Dir = c.root
-	cmd.Env = append(os.Environ(), "GOWORK=") // commands are for a whole checkout
-	out, err := cmd.CombinedOutput()
+	dirs, err := list(c.root, "{{.Dir}}", patterns...)
 	if err != nil {
-		return fmt.Errorf("%w: %s", err, out)
+		return err
 	}
 	for _, name := range testName.FindAllString(strings.Join(args, " "), -1) {
-		if !slices.ContainsFunc(strings.Fields(string(out)), func(dir string) bool { return hasTest(dir, name) }) {
+		if !slices.ContainsFunc(dirs, func(dir string) bool { return hasTest(dir, name) }) {
 			return fmt.Errorf("no test named %s", name)
 		}
 	}
 	return nil
+}
+
+// list asks the go command for a thing of each of the packages. What the command says beside
+// that, as of downloads, is no answer.
+func list(root, thing string, patterns ...string) ([]string, error) {
+	var said strings.Builder
+	cmd := exec.Command("go", append([]string{"list", "-f", thing}, patterns...)...)
+	cmd.Dir, cmd.Stderr = root, &said
+	cmd.Env = append(os.Environ(), "GOWORK=") // commands are for a whole checkout
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, said.String())
+	}
+	return strings.Fields(string(out)), nil
 }
 
 func hasTest(dir, name string) bool { return hasFunc(dir, name+"(") }

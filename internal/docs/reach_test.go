@@ -6,7 +6,6 @@ package docs
 import (
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -127,11 +126,9 @@ func TestPackagesAreOnTheirPage(t *testing.T) {
 	require.NoError(t, err)
 	text, err := os.ReadFile(filepath.Join(root, "docs", "packages.md"))
 	require.NoError(t, err)
-	cmd := exec.Command("go", "list", "-f", "{{if ne .Name \"main\"}}{{.ImportPath}}{{end}}", "work")
-	cmd.Dir = root
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	public := slices.DeleteFunc(strings.Fields(string(out)), func(path string) bool {
+	all, err := list(root, "{{if ne .Name \"main\"}}{{.ImportPath}}{{end}}", "work")
+	require.NoError(t, err)
+	public := slices.DeleteFunc(all, func(path string) bool {
 		rel := strings.TrimPrefix(path, mainPath)
 		return slices.ContainsFunc([]string{"/internal/", "/rafttest/", "/cmd/", "/docs/"}, func(s string) bool { return strings.Contains(rel+"/", s) })
 	})

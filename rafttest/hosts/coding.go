@@ -118,8 +118,8 @@ func (r *replica) checkCoding() {
 	if most := codingMemory + maxCommand; s.Memory > most {
 		r.w.fail("n%d keeps %d bytes of units; %d are allowed, and one entry", r.m.id, s.Memory, codingMemory)
 	}
-	if s.Completed < r.state.at.index {
-		r.w.fail("n%d has applied %d and says that it has payloads up to %d", r.m.id, r.state.at.index, s.Completed)
+	if applied := r.core.State().Applied; s.Completed < applied {
+		r.w.fail("n%d has applied %d and says that it has payloads up to %d", r.m.id, applied, s.Completed)
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 )
 
 // etcd is a host with a Ready loop that writes synchronously: a leader sends
-// while it writes, a follower afterwards. Entries are applied beside the loop.
+// while it writes, a follower afterwards. Entries are applied beside the loop. After a restart
+// the host is handed its log from the beginning, and skips what its state holds.
 type etcd struct {
 	replica
 	// busy is set from a Ready to its Advance.
@@ -151,7 +152,11 @@ func (h *etcd) applyNext() {
 		h.state = s
 	}
 	for _, e := range t.entries {
-		h.apply(e)
+		if e.GetIndex() > h.state.at.index {
+			h.apply(e)
+		} else {
+			h.again(e)
+		}
 	}
 	h.answerReads()
 	h.checkpoint()
@@ -161,6 +166,14 @@ func (h *etcd) applyNext() {
 		h.applying = false
 	}
 	t.done()
+}
+
+// again is handed an entry that the state holds since before a restart, and calls for none.
+func (h *etcd) again(e *pb.Entry) {
+	if e.GetType() != pb.EntryNormal {
+		h.changing--
+		h.w.reach.ChangesAgain++
+	}
 }
 
 // checkpoint writes the state now and then, and cuts the log behind it.

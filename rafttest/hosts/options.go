@@ -71,8 +71,9 @@ type Reach struct {
 	CodedEntries, Units, Asks, Riders, HeldBack, LibraryChanges, Rests uint64
 	// ChangesPending are changes of the members proposed at a leader while another was not
 	// applied there. ChangesHeld were held back by a core; ChangesRefused and ChangesApplied are
-	// counted at each member; ChangesReportedFirst, where leaders reported before they applied.
-	ChangesPending, ChangesHeld, ChangesRefused, ChangesApplied, ChangesReportedFirst uint64
+	// counted at each member; ChangesReportedFirst, where leaders reported before they applied;
+	// ChangesAgain, where a state that held them was handed them again.
+	ChangesPending, ChangesHeld, ChangesRefused, ChangesApplied, ChangesReportedFirst, ChangesAgain uint64
 }
 
 // Add adds the counts of another run.

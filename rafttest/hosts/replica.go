@@ -37,7 +37,8 @@ type replica struct {
 	settled func() bool
 }
 
-// begin makes the core.
+// begin makes the core of a host that says what its state holds, or of one that is handed its log
+// again.
 func (r *replica) begin(m *machine, async bool) {
 	w := m.w
 	*r = replica{m: m, w: w, state: m.disk.live.state, waiting: map[commandID]func(uint32){}, reads: readings{asked: map[uint64]reading{}}, clock: &processClock{Clock: w}, settled: func() bool { return true }}
@@ -45,9 +46,13 @@ func (r *replica) begin(m *machine, async bool) {
 		w.reach.Restarts++
 	}
 	p := w.plan
+	var applied uint64
+	if async {
+		applied = r.state.at.index
+	}
 	core, err := m.lib.New(&w.reach, raft.Config{
 		ID: m.id, ElectionTick: electionTicks, HeartbeatTick: 1,
-		Storage: m.disk, Applied: r.state.at.index, AsyncStorageWrites: async,
+		Storage: m.disk, Applied: applied, AsyncStorageWrites: async,
 		MaxSizePerMsg: p.maxSizePerMsg, MaxCommittedSizePerReady: p.maxApplying, MaxUncommittedEntriesSize: p.maxUncommitted,
 		MaxInflightMsgs: p.maxInflightMsgs, MaxInflightBytes: p.maxInflightBytes,
 		CheckQuorum: p.checkQuorum, PreVote: true, Logger: logger{m},

@@ -76,7 +76,41 @@ func (e *Electorate) Cut(from uint64) bool {
 
 // Reported hears that the host has reported the log as applied up to an index.
 func (e *Electorate) Reported(index uint64) bool {
-	return e.rules.AppliedFirst && e.end(func(_ int, at uint64) bool { return at <= index })
+	return e.end(func(_ int, at uint64) bool { return at <= index && (e.rules.AppliedFirst || e.again(at)) })
+}
+
+// Repeats hears, at the start, that the host is handed its log again, which ends at last and was
+// committed to an index: its state may hold changes, and it does not say which.
+func (e *Electorate) Repeats(committed, last uint64) {
+	e.repeats.committed, e.repeats.last = committed, last
+}
+
+// again reports whether the state that the host began with may hold a pending change, and nothing
+// depends on that once the entry is reported. A follower puts what is committed at the start into
+// force before it reports. Behind that, where this node may lead, the change changes nothing.
+func (e *Electorate) again(at uint64) bool {
+	return at <= e.repeats.committed || at <= e.repeats.last && e.changesNothing(at)
+}
+
+// changesNothing reports whether the members in force are those of before a pending change and
+// those after it.
+func (e *Electorate) changesNothing(at uint64) bool {
+	cc, err := e.change(at)
+	if err != nil {
+		return false
+	}
+	t := inForce(e.members)
+	t.Config, _, err = changed(confchange.Changer{Tracker: t, LastIndex: 1}, cc)
+	return err == nil && t.ConfState().Equivalent(e.ConfState()) == nil
+}
+
+// change reads a change in the log.
+func (e *Electorate) change(index uint64) (*pb.ConfChangeV2, error) {
+	ent, err := e.log.Entry(index)
+	if err != nil {
+		return nil, err
+	}
+	return Decode(ent)
 }
 
 // end drops the leading pending changes for which over holds.
@@ -126,11 +160,7 @@ func (e *Electorate) handed(cc *pb.ConfChangeV2) int {
 	n := 0
 	for n < len(e.pending) && e.pending[n] <= e.log.HandedOut() {
 		n++
-		ent, err := e.log.Entry(e.pending[n-1])
-		if err != nil {
-			break
-		}
-		if is, err := Decode(ent); err == nil && proto.Equal(is, cc) {
+		if is, err := e.change(e.pending[n-1]); err == nil && proto.Equal(is, cc) {
 			return n
 		}
 	}
@@ -196,11 +226,7 @@ func (e *Electorate) derive() bool {
 		e.everybody = slices.Sorted(maps.Keys(t.Progress))
 	}
 	for _, index := range later {
-		ent, err := e.log.Entry(index)
-		if err != nil {
-			return true
-		}
-		cc, err := Decode(ent)
+		cc, err := e.change(index)
 		if err != nil {
 			return true
 		}

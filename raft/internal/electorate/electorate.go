@@ -17,6 +17,10 @@
 // does not end it: leaders of etcd report entries before they apply them. Only under
 // [Rules.AppliedFirst] is a reported change without the call a refused one.
 //
+// A host that starts without an applied index ([Electorate.Repeats]) is handed changes again
+// that its state holds, and may leave out the call for those, as etcd does. Their report ends
+// them.
+//
 // With coding, every configuration in the log counts beside the one in force, if more than
 // one change is pending. One pending change adds nothing, because majorities of two
 // neighbouring configurations have a member in common. A torn write can leave two: the last
@@ -121,6 +125,9 @@ type Electorate struct {
 
 	// since is the index of the last change that is in force, or a later one.
 	since uint64
+	// repeats is up to where the log was committed, and where it ended, when a host began that
+	// is handed its log again; 0 otherwise.
+	repeats struct{ committed, last uint64 }
 	// learned is members that others have in force at an index not applied here, or nil; see Learn.
 	//
 	// Invariant: the first pending change stands at or before that index, which is committed.

@@ -100,6 +100,8 @@ func (n *node) do(t *testing.T, d *datadriven.TestData) string {
 	case "report":
 		n.handed = max(n.handed, number(t, d, "to"))
 		n.Reported(number(t, d, "to"))
+	case "repeats":
+		n.Repeats(number(t, d, "committed"), n.last)
 	case "apply":
 		if _, err := n.Apply(changeOf(t, d), n.last); err != nil {
 			return fmt.Sprintln(err)
