@@ -52,10 +52,13 @@ var _ rawNode = (*raft.RawNode)(nil)
 type upstreamNode struct {
 	rn    *upstream.RawNode
 	draws world.Draws
+	// id is the member's; removed is set once its own removal is in force.
+	id      uint64
+	removed bool
 }
 
 func newUpstreamNode(c *raft.Config, draws world.Draws) (*upstreamNode, error) {
-	u := &upstreamNode{draws: draws}
+	u := &upstreamNode{draws: draws, id: c.ID}
 	var err error
 	u.do(func() { u.rn, err = upstream.NewRawNode(theirs.Config(c)) })
 	return u, err
@@ -69,10 +72,18 @@ func (u *upstreamNode) try(call func() error) (err error) {
 	return err
 }
 
-func (u *upstreamNode) Tick()                    { u.do(u.rn.Tick) }
-func (u *upstreamNode) Step(m *pb.Message) error { return u.try(func() error { return u.rn.Step(m) }) }
-func (u *upstreamNode) Campaign() error          { return u.try(u.rn.Campaign) }
-func (u *upstreamNode) ForgetLeader() error      { return u.try(u.rn.ForgetLeader) }
+func (u *upstreamNode) Tick() { u.do(u.rn.Tick) }
+
+// Step gives the node a message. Upstream's library panics if it wins an election after its host
+// has put its own removal into force; hosts end such a member, and here it takes no votes.
+func (u *upstreamNode) Step(m *pb.Message) error {
+	if m.GetType() == pb.MsgVoteResp && u.removed {
+		return nil
+	}
+	return u.try(func() error { return u.rn.Step(m) })
+}
+func (u *upstreamNode) Campaign() error     { return u.try(u.rn.Campaign) }
+func (u *upstreamNode) ForgetLeader() error { return u.try(u.rn.ForgetLeader) }
 func (u *upstreamNode) Propose(data []byte) error {
 	return u.try(func() error { return u.rn.Propose(data) })
 }
@@ -81,6 +92,7 @@ func (u *upstreamNode) ProposeConfChange(cc pb.ConfChangeI) error {
 }
 func (u *upstreamNode) ApplyConfChange(cc pb.ConfChangeI) (cs *pb.ConfState) {
 	u.do(func() { cs = u.rn.ApplyConfChange(cc) })
+	u.removed = !isMember(cs, u.id)
 	return cs
 }
 func (u *upstreamNode) ReadIndex(rctx []byte)       { u.do(func() { u.rn.ReadIndex(rctx) }) }

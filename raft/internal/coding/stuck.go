@@ -144,11 +144,26 @@ func (s *stuckMembers) handOver() {
 	}
 	to, applied := s.successor()
 	if to == 0 {
+		s.askHeirs()
 		return
 	}
 	s.cfg.Logger.Warningf("raft: node %x cannot complete entries from %d on and hands leadership to %x, which has applied %d", s.id, s.log.Applied()+1, to, applied)
 	s.emit(Event{Kind: HandOver, Peer: to, Index: applied})
 	s.Ask(extend.Effect{Do: extend.HandOver, To: to})
+}
+
+// askHeirs has those who may take over report again, once in an election timeout: a report may
+// have been lost, and a member without news sends no other.
+func (s *stuckMembers) askHeirs() {
+	if s.ticks%s.cfg.ElectionTick != 0 {
+		return
+	}
+	heirs, _ := s.raft.Electorate().Heirs()
+	for _, id := range heirs {
+		if id != s.id {
+			s.Ask(extend.Effect{Do: extend.Probe, To: id})
+		}
+	}
 }
 
 // successor returns the member that has applied most, and more than this node, among

@@ -103,6 +103,16 @@ func TestStuckLeaderKnowsThatItIs(t *testing.T) {
 			require.Len(t, f.payloads.wanted, maxWanted)
 			at, _ := f.wants.stuckAt()
 			require.Equal(t, uint64(maxWanted+1), at)
+			asked := map[uint64]int{}
+			for range f.cfg.ElectionTick {
+				f.Tick()
+				for _, e := range f.perform() {
+					if e.Do == extend.Probe {
+						asked[e.To]++
+					}
+				}
+			}
+			require.Equal(t, map[uint64]int{2: 1, 3: 1}, asked, "reports of those who may take over may be lost")
 		})
 	}
 }
@@ -115,4 +125,23 @@ func (f *fake) nothingOf(ask *pb.Message) *pb.Message {
 		answer.Entries = append(answer.Entries, named(idOf(e), nil))
 	}
 	return answer
+}
+
+// Many members lag, and their carriers need all that is wanted. The next entry for one of them is
+// wanted all the same: nothing may come before it.
+func TestNextEntryIsWantedHoweverManyAre(t *testing.T) {
+	const n = 2*maxWanted + 2
+	f := newFake(t)
+	f.follow(2)
+	for i := uint64(1); i <= n; i++ {
+		f.takes(i, coded(ecraft.ID{Term: 2, Index: i}, text(80)))
+	}
+	f.applied = n
+	f.Applied(n)
+	f.leads()
+	f.wants.wantAhead(f.entries[:maxWanted])
+	f.wants.wantAhead(f.entries[maxWanted : n-2])
+	f.wants.wantAhead(f.entries[n-2:])
+	require.Len(t, f.payloads.wanted, n-1)
+	require.NotContains(t, f.payloads.wanted, uint64(n))
 }

@@ -71,6 +71,7 @@ func (w *wants) wantAhead(ents []*pb.Entry) {
 			w.pull()
 		}
 	}()
+	more := ecraft.MaxRiders + 1 // the next entry and its riders; those behind wait for room
 	for i, e := range ents {
 		env, err := w.open(e)
 		if err != nil || i >= maxWanted {
@@ -80,7 +81,7 @@ func (w *wants) wantAhead(ents []*pb.Entry) {
 			continue
 		}
 		if env.Kind == ecraft.Coded {
-			w.wantEntry(idOf(e), env)
+			w.wantEntry(idOf(e), env, more)
 		}
 		for _, r := range env.Riders {
 			id := ecraft.ID{Term: r.Term, Index: r.Index}
@@ -88,18 +89,20 @@ func (w *wants) wantAhead(ents []*pb.Entry) {
 				continue
 			}
 			if under, err := w.envelopeOf(id); err == nil && under.Kind == ecraft.Coded {
-				w.wantEntry(id, under)
+				w.wantEntry(id, under, more)
 			}
 		}
+		more = 0
 	}
 }
 
 // maxWanted bounds how many entries a leader completes ahead for a member.
 const maxWanted = 32
 
-// wantEntry has one entry of the log completed, if not too many are wanted.
-func (w *wants) wantEntry(id ecraft.ID, env *ecraft.Envelope) {
-	if len(w.wanted) >= 2*maxWanted {
+// wantEntry has one entry of the log completed, unless too many are wanted, by so many more than
+// usual.
+func (w *wants) wantEntry(id ecraft.ID, env *ecraft.Envelope, more int) {
+	if len(w.wanted) >= 2*maxWanted+more {
 		return
 	}
 	if rec := w.ledger.find(id.Index); rec != nil {
