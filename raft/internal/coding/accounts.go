@@ -5,7 +5,6 @@ package coding
 
 import (
 	"maps"
-	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
@@ -32,8 +31,8 @@ type account struct {
 	shown    uint64
 	fellTick int
 	warned   bool
-	// ackedAt is the time of the last acknowledgement of a new entry, by the clock.
-	ackedAt time.Duration
+	// acked is the moment of the last acknowledgement of a new entry.
+	acked moment
 }
 
 // setCapable notes whether the member reads envelopes.

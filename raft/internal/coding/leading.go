@@ -123,7 +123,7 @@ func (l *leading) heardAppend(m *pb.Message) {
 	}
 	a, now := l.accounts.account(m.GetFrom()), l.now()
 	if m.GetIndex() > l.match(m.GetFrom()) {
-		a.ackedAt = now
+		a.acked = moment{now, l.ticks}
 	}
 	if o := l.observer(); o != nil {
 		o.Acked(m.GetFrom(), m.GetIndex(), a.held, now)

@@ -112,7 +112,7 @@ func (c *Coder) HandedOut() { c.reports.handedOut() }
 // Stored ends what HandedOut begins.
 func (c *Coder) Stored() {
 	if c.leads != nil {
-		c.leads.hedger.storedAt = c.now()
+		c.leads.hedger.stored = moment{c.now(), c.ticks}
 	}
 	c.reports.stored()
 }

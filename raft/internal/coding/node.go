@@ -40,6 +40,12 @@ func (n *node) now() time.Duration {
 	return n.cfg.Clock()
 }
 
+// moment is a time, by the clock (0 without one) and in ticks.
+type moment struct {
+	at   time.Duration
+	tick int
+}
+
 func (n *node) emit(e Event) { n.cfg.Record(e) }
 
 func (n *node) send(m *pb.Message)  { n.Ask(extend.Effect{Do: extend.Send, Msg: m}) }

@@ -137,8 +137,8 @@ type hedger struct {
 	next time.Duration
 	// credit is what hedges may still send, in bytes.
 	credit int
-	// storedAt is when this leader's host last reported entries as stored, by the clock.
-	storedAt time.Duration
+	// stored is when this leader's host last reported entries as stored.
+	stored moment
 }
 
 // hedge raises late entries: entries whose time is over or, without a clock, entries
@@ -159,7 +159,7 @@ func (h *hedger) hedge() {
 		if rec.covered || h.cover(rec) {
 			continue
 		}
-		there, credit := h.acknowledged(rec.id.Index), h.credit
+		there, credit := h.holders(rec, now), h.credit
 		if !h.late(rec, now) {
 			if lost := first && !rec.looked && h.waitsForLost(rec, now); !lost {
 				first = false
@@ -208,10 +208,21 @@ func (h *hedger) sealed(rec *record) {
 // maxCredit bounds what a quiet time may save up for hedges, in bytes.
 const maxCredit = 4 << 20
 
-// acknowledged returns the members that hold the log up to an index durably. This node is
-// a member like the others: its disk may hang, too.
-func (h *hedger) acknowledged(index uint64) func(id uint64) bool {
-	return func(id uint64) bool { return h.match(id) >= index }
+// holders returns the members at which late entries, of which one is the first, are raised: those
+// that hold the first durably, and go on storing. What is late commits with the last carrier or
+// not at all, and a disk may hang behind the first late entry. This node is a member like the
+// others.
+func (h *hedger) holders(first *record, now time.Duration) func(id uint64) bool {
+	last := first
+	for _, rec := range h.ledger.behind(first.id.Index) {
+		if h.late(rec, now) {
+			last = rec
+		}
+	}
+	return func(id uint64) bool {
+		match := h.match(id)
+		return match >= first.id.Index && (match >= last.id.Index || h.ticks-h.moved(id).tick < h.lateTicks())
+	}
 }
 
 // lostAt returns when a member that owes an answer for an entry will have been silent
@@ -225,7 +236,7 @@ func (h *hedger) lostAt(rec *record, id uint64) (at time.Duration, owes bool) {
 	if s := rec.hdr.SlotOf(id); s < 0 || rec.hdr.Units[s] == 0 {
 		return 0, false
 	}
-	return max(a.ackedAt, rec.born) + rec.plan.Silence, true
+	return max(a.acked.at, rec.born) + rec.plan.Silence, true
 }
 
 func (h *hedger) lost(rec *record, id uint64, now time.Duration) bool {
@@ -239,8 +250,8 @@ func (h *hedger) waitsForLost(rec *record, now time.Duration) bool {
 		!h.enoughWith(rec, func(id uint64) bool { return !h.lost(rec, id, now) })
 }
 
-// lateTicks is how many ticks make an entry late where no clock tells: a part of
-// an election timeout, which is many round trips.
+// lateTicks is how many ticks make an entry late where no clock tells, and a member one that stores
+// nothing: a part of an election timeout, which is many round trips.
 func (h *hedger) lateTicks() int { return max(2, h.cfg.ElectionTick/3) }
 
 func (h *hedger) late(rec *record, now time.Duration) bool {
@@ -265,16 +276,16 @@ func (h *hedger) postpone(rec *record, now time.Duration) {
 	rec.retryTick = h.ticks + 1
 }
 
-// ackedAt returns the time of a member's last acknowledgement of a new entry, by the clock,
-// or of this node's own last write; 0: none.
-func (h *hedger) ackedAt(id uint64) time.Duration {
+// moved returns when a member last acknowledged a new entry, or this node's own last write; 0:
+// never.
+func (h *hedger) moved(id uint64) moment {
 	if id == h.id {
-		return h.storedAt
+		return h.stored
 	}
 	if a := h.accounts.of[id]; a != nil {
-		return a.ackedAt
+		return a.acked
 	}
-	return 0
+	return moment{}
 }
 
 // takesItsTime reports whether an entry may be late because of a queue: the answers to
@@ -286,7 +297,7 @@ func (h *hedger) takesItsTime(rec *record, answered func(id uint64) bool, now ti
 	}
 	pace := max(rec.plan.Predicted, time.Millisecond)
 	coming := func(id uint64) bool {
-		at := h.ackedAt(id)
+		at := h.moved(id).at
 		return answered(id) || at > 0 && now-at < pace
 	}
 	return !ecraft.HedgeWaived(rec.plan, now-rec.born, true) && h.levelOf(coming) >= 1 && h.enoughWith(rec, coming)
