@@ -42,7 +42,7 @@ func (p *coreProcess) applyCommand(data []byte) {
 	}
 	c, err := decodeCommand(data)
 	if err != nil {
-		p.s.fail(StateMachineSafety, "node %d, entry %d: %v", p.n.id, p.applied, err)
+		p.s.fail(stateMachineSafety, "node %d, entry %d: %v", p.n.id, p.applied, err)
 		return
 	}
 	p.s.leased.applied(p.applied, c)
@@ -57,7 +57,7 @@ func (p *coreProcess) applyCommand(data []byte) {
 func (p *coreProcess) applyChange(e *pb.Entry) {
 	cc, err := holdings.Change(e)
 	if err != nil {
-		p.s.fail(StateMachineSafety, "node %d, entry %d: %v", p.n.id, p.applied, err)
+		p.s.fail(stateMachineSafety, "node %d, entry %d: %v", p.n.id, p.applied, err)
 		return
 	}
 	wasMember := p.member(p.n.id)
@@ -88,7 +88,7 @@ func (p *coreProcess) restore(snap *pb.Snapshot) {
 	p.s.reach.SnapshotsRestored++
 	wasMember := p.member(p.n.id)
 	if err := p.store.decode(snap.GetData()); err != nil {
-		p.s.fail(EqualStates, "node %d: snapshot: %v", p.n.id, err)
+		p.s.fail(equalStates, "node %d: snapshot: %v", p.n.id, err)
 		return
 	}
 	p.applied, p.conf = snap.GetMetadata().GetIndex(), snap.GetMetadata().GetConfState()
@@ -117,11 +117,11 @@ func (p *coreProcess) maybeCheckpoint(must bool) {
 		return
 	}
 	data := p.store.encode()
-	if p.s.opts.Bug == LoseSessions {
+	if p.s.opts.Bug == loseSessions {
 		data = data[:4*storeKeys]
 	}
 	conf := p.conf
-	if p.s.opts.Bug == ForgetConf {
+	if p.s.opts.Bug == forgetConf {
 		conf = p.s.foundingConf()
 	}
 	d.write(record{checkpoint: &pb.Snapshot{Data: data, Metadata: &pb.SnapshotMetadata{

@@ -9,7 +9,7 @@ import (
 	"github.com/weftraft/weft/internal/world"
 )
 
-// loseSynced plants [LoseSynced]: the disk forgets some of the last entries
+// loseSynced plants [losesSynced]: the disk forgets some of the last entries
 // reported as durable.
 func loseSynced(d *disk, rng world.Draws) {
 	im := &d.durable

@@ -16,28 +16,28 @@ import (
 // them also from outside, by what Raft promises alone.
 func TestPlantedBugs(t *testing.T) {
 	tests := []struct {
-		bug     Bug
-		process Process
+		bug     bug
+		process processKind
 		// within bounds the seeds until it is found; outside, the same
 		// without a look into disks. 0: not asked for.
 		within, outside uint64
 	}{
-		{AckBeforeSync, ProcessCore, 10, 50},
-		{ForgetVote, ProcessCore, 20, 200},
-		{LoseSynced, ProcessCore, 20, 20},
-		{ApplyAgain, ProcessCore, 20, 20},
-		{StaleReads, ProcessCore, 10, 10},
-		{ReadBeforeWait, ProcessCore, 200, 200},
-		{NoSessions, ProcessCore, 20, 20},
-		{SilentLoss, ProcessCore, 200, 200},
-		{ForgetConf, ProcessCore, 50, 50},
-		{LoseSessions, ProcessCore, 20, 20},
-		{AckBeforeSync, ProcessHost, 10, 50},
-		{ForgetVote, ProcessHost, 50, 0},
-		{LoseSynced, ProcessHost, 50, 50},
-		{StaleReads, ProcessHost, 20, 20},
-		{NoSessions, ProcessHost, 50, 50},
-		{SilentLoss, ProcessHost, 400, 400},
+		{ackBeforeSync, processCore, 10, 50},
+		{forgetVote, processCore, 20, 200},
+		{losesSynced, processCore, 20, 20},
+		{applyAgain, processCore, 20, 20},
+		{staleReads, processCore, 10, 10},
+		{readBeforeWait, processCore, 200, 200},
+		{noSessions, processCore, 20, 20},
+		{silentLoss, processCore, 200, 200},
+		{forgetConf, processCore, 50, 50},
+		{loseSessions, processCore, 20, 20},
+		{ackBeforeSync, processHost, 10, 50},
+		{forgetVote, processHost, 50, 0},
+		{losesSynced, processHost, 50, 50},
+		{staleReads, processHost, 20, 20},
+		{noSessions, processHost, 50, 50},
+		{silentLoss, processHost, 400, 400},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.bug, "/", tt.process), func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestPlantedBugs(t *testing.T) {
 				if look.within == 0 || look.outside && testing.Short() {
 					continue
 				}
-				found := hunt(Options{Bug: tt.bug, Process: tt.process, Outside: look.outside}, look.within)
+				found := hunt(options{Bug: tt.bug, Process: tt.process, Outside: look.outside}, look.within)
 				require.NotNil(t, found, "not found within %d seeds", look.within)
 				t.Logf("outside %-5v: seed %d: %s", look.outside, found.Seed, invariantOf(*found))
 			}
@@ -57,8 +57,8 @@ func TestPlantedBugs(t *testing.T) {
 }
 
 // hunt runs seeds until one fails.
-func hunt(opts Options, within uint64) (found *Result) {
-	runSeeds(1, within, opts, func(r Result) bool {
+func hunt(opts options, within uint64) (found *runResult) {
+	runSeeds(1, within, opts, func(r runResult) bool {
 		if r.Err != nil && (found == nil || r.Seed < found.Seed) {
 			found = &r
 		}
@@ -67,8 +67,8 @@ func hunt(opts Options, within uint64) (found *Result) {
 	return found
 }
 
-func invariantOf(r Result) string {
-	var v *Violation
+func invariantOf(r runResult) string {
+	var v *violation
 	if !errors.As(r.Err, &v) {
 		return "none"
 	}

@@ -136,7 +136,7 @@ func (c *checker) founded(meta *pb.SnapshotMetadata, digest uint64) {
 func (c *checker) started(n *node, applied uint64) {
 	f, im := &c.nodes[n.id], &n.disk.live
 	if !c.s.opts.Outside && !keepsPromises(f.durable, im.state) {
-		c.s.fail(StateMonotony, "node %d restarts with hard state %+v, but %+v was durable", n.id, im.state, f.durable)
+		c.s.fail(stateMonotony, "node %d restarts with hard state %+v, but %+v was durable", n.id, im.state, f.durable)
 		return
 	}
 	*f = facts{hard: im.state, durable: im.state, commit: im.state.commit}
@@ -159,11 +159,11 @@ func (c *checker) appended(n *node, e *pb.Entry) {
 	f := &c.nodes[n.id]
 	i, term := e.GetIndex(), e.GetTerm()
 	if i <= f.base.index || i > f.last()+1 {
-		c.s.fail(LogMatching, "node %d appends entry %d to a log from %d to %d", n.id, i, f.base.index+1, f.last())
+		c.s.fail(logMatching, "node %d appends entry %d to a log from %d to %d", n.id, i, f.base.index+1, f.last())
 		return
 	}
 	if had, _ := f.termOf(i); i <= f.hard.commit && i <= f.last() && had != term {
-		c.s.fail(StateMachineSafety, "node %d replaces entry %d of term %d by one of term %d; it is committed (up to %d)", n.id, i, had, term, f.hard.commit)
+		c.s.fail(stateMachineSafety, "node %d replaces entry %d of term %d by one of term %d; it is committed (up to %d)", n.id, i, had, term, f.hard.commit)
 		return
 	}
 	before, _ := f.termOf(i - 1)
@@ -175,7 +175,7 @@ func (c *checker) appended(n *node, e *pb.Entry) {
 	}
 	fact := entryFact{before: before, content: world.Mix(world.MixInt(world.HashBegin, uint64(e.GetType())), e.GetData())}
 	if known, ok := c.entries[name]; ok && known != fact {
-		c.s.fail(LogMatching, "node %d has entry %d of term %d with %+v; another had it with %+v", n.id, i, term, fact, known)
+		c.s.fail(logMatching, "node %d has entry %d of term %d with %+v; another had it with %+v", n.id, i, term, fact, known)
 		return
 	}
 	c.entries[name] = fact
@@ -190,7 +190,7 @@ func (c *checker) ready(n *node, snap *pb.Snapshot, ents []*pb.Entry, hs *hardSt
 		meta := snap.GetMetadata()
 		f.base, f.terms = entryName{meta.GetIndex(), meta.GetTerm()}, nil
 		if !c.wasCommitted(meta.GetIndex(), meta.GetTerm()) {
-			c.s.fail(StateMachineSafety, "node %d takes a snapshot at %d of term %d, where nothing is committed", n.id, meta.GetIndex(), meta.GetTerm())
+			c.s.fail(stateMachineSafety, "node %d takes a snapshot at %d of term %d, where nothing is committed", n.id, meta.GetIndex(), meta.GetTerm())
 			return
 		}
 	}
@@ -200,7 +200,7 @@ func (c *checker) ready(n *node, snap *pb.Snapshot, ents []*pb.Entry, hs *hardSt
 	}
 	if hs != nil {
 		if !keepsPromises(f.hard, *hs) {
-			c.s.fail(StateMonotony, "node %d goes from hard state %+v to %+v", n.id, f.hard, *hs)
+			c.s.fail(stateMonotony, "node %d goes from hard state %+v to %+v", n.id, f.hard, *hs)
 			return
 		}
 		old := f.hard.commit
@@ -222,7 +222,7 @@ func (c *checker) wasCommitted(index, term uint64) bool {
 func (c *checker) commits(n *node, old, now uint64) {
 	f := &c.nodes[n.id]
 	if now < old {
-		c.s.fail(CommitMonotony, "node %d takes its commit index back from %d to %d", n.id, old, now)
+		c.s.fail(commitMonotony, "node %d takes its commit index back from %d to %d", n.id, old, now)
 		return
 	}
 	for i := old + 1; i <= now; i++ {
@@ -231,7 +231,7 @@ func (c *checker) commits(n *node, old, now uint64) {
 		case !ok && i < f.base.index:
 			continue // in a snapshot, which was checked
 		case !ok:
-			c.s.fail(StateMachineSafety, "node %d commits up to %d; its log is from %d to %d", n.id, now, f.base.index+1, f.last())
+			c.s.fail(stateMachineSafety, "node %d commits up to %d; its log is from %d to %d", n.id, now, f.base.index+1, f.last())
 			return
 		}
 		for uint64(len(c.committed)) <= i {
@@ -239,7 +239,7 @@ func (c *checker) commits(n *node, old, now uint64) {
 			c.committedIn = append(c.committedIn, 0)
 		}
 		if had := c.committed[i]; had != 0 && had != term {
-			c.s.fail(StateMachineSafety, "node %d commits entry %d of term %d; another committed one of term %d", n.id, i, term, had)
+			c.s.fail(stateMachineSafety, "node %d commits entry %d of term %d; another committed one of term %d", n.id, i, term, had)
 			return
 		}
 		if c.committed[i] == 0 {
@@ -263,7 +263,7 @@ func (c *checker) leads(n *node) {
 			return
 		}
 		if term, ok := f.termOf(at); !ok || term != c.committed[at] {
-			c.s.fail(LeaderCompleteness, "node %d leads term %d without entry %d of term %d, committed in term %d (it has term %d there, its log ends at %d)",
+			c.s.fail(leaderCompleteness, "node %d leads term %d without entry %d of term %d, committed in term %d (it has term %d there, its log ends at %d)",
 				n.id, f.hard.term, at, c.committed[at], c.committedIn[at], term, f.last())
 		}
 		return
@@ -274,8 +274,8 @@ func (c *checker) leads(n *node) {
 // are damaged on their way.
 func (c *checker) accepted(n *node, m *pb.Message, err error) {
 	damaged := c.s.plan.coded != nil && c.s.plan.coded.unitCorrupt+c.s.plan.coded.unitLies > 0
-	if errors.Is(err, raft.ErrMalformedMessage) && !damaged && c.s.opts.Bug == NoBug {
-		c.s.fail(Accepted, "node %d refuses what %d sent: %v", n.id, m.GetFrom(), err)
+	if errors.Is(err, raft.ErrMalformedMessage) && !damaged && c.s.opts.Bug == noBug {
+		c.s.fail(accepted, "node %d refuses what %d sent: %v", n.id, m.GetFrom(), err)
 	}
 }
 
@@ -292,7 +292,7 @@ func (c *checker) observed(n *node, st sight, conf *pb.ConfState) {
 		now := reign{n.id, n.incarnation}
 		was, known := c.leaders[term]
 		if known && was != now {
-			c.s.fail(ElectionSafety, "node %d, start %d, leads term %d; node %d, start %d, led it", n.id, n.incarnation, term, was.node, was.incarnation)
+			c.s.fail(electionSafety, "node %d, start %d, leads term %d; node %d, start %d, led it", n.id, n.incarnation, term, was.node, was.incarnation)
 			return
 		}
 		if !known {
@@ -302,7 +302,7 @@ func (c *checker) observed(n *node, st sight, conf *pb.ConfState) {
 	}
 	if commit, old := st.commit, f.commit; commit != old {
 		if commit < old {
-			c.s.fail(CommitMonotony, "node %d takes its commit index back from %d to %d", n.id, old, commit)
+			c.s.fail(commitMonotony, "node %d takes its commit index back from %d to %d", n.id, old, commit)
 			return
 		}
 		f.commit = commit
@@ -337,7 +337,7 @@ func (c *checker) majorityHolds(n *node, sets [][]uint64, e entryName) {
 			}
 		}
 		if len(voters) > 0 && holders <= len(voters)/2 {
-			c.s.fail(CommitDurability, "node %d, leader of term %d, commits entry %d; it is on %d disks of the voters %v", n.id, e.term, e.index, holders, voters)
+			c.s.fail(commitDurability, "node %d, leader of term %d, commits entry %d; it is on %d disks of the voters %v", n.id, e.term, e.index, holders, voters)
 		}
 	}
 }

@@ -156,7 +156,7 @@ func (p *coreProcess) sealLate(m *pb.Message) *pb.Message {
 		Body: wire.Raft{Message: m, OwnForm: true, ClearPrefix: c.prefix}})
 	body, ok := got.Body.(wire.Raft)
 	if err != nil || !ok || len(body.GetEntries()) != len(m.GetEntries()) {
-		p.s.fail(NoPanic, "node %d: an append with %d entries does not survive the codec: %v", p.n.id, len(m.GetEntries()), err)
+		p.s.fail(noPanic, "node %d: an append with %d entries does not survive the codec: %v", p.n.id, len(m.GetEntries()), err)
 		return m
 	}
 	for i, e := range body.GetEntries() {
@@ -253,7 +253,7 @@ func (s *sim) firstCoded(im *image) uint64 {
 func (s *sim) findCoded(n *node) uint64 {
 	index, err := replica.FindCoded(n.disk, s.plan.coded.prefix)
 	if want := s.firstCoded(&n.disk.live); err != nil || index != want {
-		s.fail(NoPanic, "node %d: the first coded entry of the log is found at %d (%v); it is at %d", n.id, index, err, want)
+		s.fail(noPanic, "node %d: the first coded entry of the log is found at %d (%v); it is at %d", n.id, index, err, want)
 	}
 	return index
 }
@@ -263,7 +263,7 @@ func (s *sim) findCoded(n *node) uint64 {
 func (p *coreProcess) startPlain() {
 	p.s.coded.PlainStarts++
 	if index := p.s.findCoded(p.n); index != 0 {
-		p.s.fail(StateMachineSafety, "node %d starts without coding, and entry %d of its log is coded", p.n.id, index)
+		p.s.fail(stateMachineSafety, "node %d starts without coding, and entry %d of its log is coded", p.n.id, index)
 	}
 }
 

@@ -38,13 +38,13 @@ func TestCodedBrief(t *testing.T) {
 }
 
 // reportBrief describes a failed brief run without the acts that do not matter.
-func reportBrief(r Result) string {
-	r, skip := shrink(r, Options{Coded: true, Brief: true, Process: ProcessCore})
+func reportBrief(r runResult) string {
+	r, skip := shrink(r, options{Coded: true, Brief: true, Process: processCore})
 	return fmt.Sprintf("seed %d: %v\nplan: %s\nagain: go test ./rafttest -run 'TestCodedBrief$' -coded-seed %d -coded-skip %#x -v\n%s", r.Seed, r.Err, r.Plan, r.Seed, skip, r.Story)
 }
 
 // shrink leaves acts out of a failed run for as long as it fails.
-func shrink(r Result, opts Options) (Result, uint64) {
+func shrink(r runResult, opts options) (runResult, uint64) {
 	skip := uint64(0)
 	for again := true; again; {
 		again = false
@@ -54,7 +54,7 @@ func shrink(r Result, opts Options) (Result, uint64) {
 				continue
 			}
 			opts.Skip = try
-			got := Run(r.Seed, opts)
+			got := run(r.Seed, opts)
 			if got.Err != nil {
 				again = again || got.Plan != r.Plan
 				r, skip = got, try

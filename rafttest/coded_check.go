@@ -18,7 +18,7 @@ import (
 // assignment to the node, and the header must agree with other copies.
 func (c *checker) looked(n *node, e *pb.Entry, before uint64) {
 	if err := c.truth.Look(n.id, e, before); err != nil {
-		c.s.fail(LogMatching, "node %d: %v", n.id, err)
+		c.s.fail(logMatching, "node %d: %v", n.id, err)
 		return
 	}
 	if c.truth.Coded(entryName{e.GetIndex(), e.GetTerm()}.id()) {
@@ -26,7 +26,7 @@ func (c *checker) looked(n *node, e *pb.Entry, before uint64) {
 		c.lastCoded = max(c.lastCoded, e.GetIndex())
 	}
 	if err := c.truth.Complete(n.id, e, c.releasedAnywhere()); err != nil {
-		c.s.fail(AssignedHeld, "%v", err)
+		c.s.fail(assignedHeld, "%v", err)
 	}
 }
 
@@ -67,7 +67,7 @@ func (c *checker) covers(n *node, count [][]uint64, old, commit uint64) {
 		}
 		c.countCommit(v, count, e)
 		if err := v.Covered(count, e.id()); err != nil {
-			c.s.fail(Coverage, "node %d, leader of term %d: %v", n.id, f.hard.term, err)
+			c.s.fail(coverage, "node %d, leader of term %d: %v", n.id, f.hard.term, err)
 			return
 		}
 	}
@@ -87,7 +87,7 @@ func (c *checker) plainLeads(n *node) {
 			i := e.GetIndex()
 			committed := i < uint64(len(c.committed)) && c.committed[i] == e.GetTerm()
 			if committed && i > released(&m.disk.durable) && c.truth.Coded(entryName{i, e.GetTerm()}.id()) {
-				c.s.fail(Recoverability, "node %d leads without coding, and node %d may need entry %d, which is committed and coded", n.id, m.id, i)
+				c.s.fail(recoverability, "node %d leads without coding, and node %d may need entry %d, which is committed and coded", n.id, m.id, i)
 				return
 			}
 		}
@@ -149,7 +149,7 @@ func (c *checker) budgets() {
 			continue
 		}
 		if bytes := p.rn.CodingStatus().Memory; bytes > most {
-			c.s.fail(Budget, "node %d, a follower, keeps %d bytes of units and payloads; its budget is %d", n.id, bytes, c.s.plan.coded.memory)
+			c.s.fail(budget, "node %d, a follower, keeps %d bytes of units and payloads; its budget is %d", n.id, bytes, c.s.plan.coded.memory)
 		}
 		c.s.coded.BudgetLooks++
 	}
@@ -186,7 +186,7 @@ func (c *checker) recoverable() {
 			continue
 		}
 		if err := v.recoverable(cands, entryName{i, c.committed[i]}); err != nil {
-			c.s.fail(Recoverability, "%v", err)
+			c.s.fail(recoverability, "%v", err)
 			return
 		}
 	}

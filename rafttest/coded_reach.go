@@ -8,8 +8,8 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// CodedReach counts the events of runs with coding.
-type CodedReach struct {
+// codedReach counts the events of runs with coding.
+type codedReach struct {
 	Runs, CodedAppends, CodedCommits, RidersDecided     uint64
 	Encoded, SentWhole, Pushes, Pulls, Answers          uint64
 	Completed, HeldBack, Rejected                       uint64
@@ -35,12 +35,12 @@ type CodedReach struct {
 }
 
 // Add adds the counts of another run.
-func (r *CodedReach) Add(o CodedReach) { world.AddCounts(r, o) }
+func (r *codedReach) Add(o codedReach) { world.AddCounts(r, o) }
 
 // Missing returns the names of the counts never reached, but for falls, held work,
 // and recoveries of committed entries: these are sure to come only in runs asked to
 // have them.
-func (r CodedReach) Missing() []string {
+func (r codedReach) Missing() []string {
 	r.Falls, r.Held, r.OfCommitted = r.Falls+1, r.Held+1, r.OfCommitted+1
 	r.Hurried, r.InARow, r.InARowApplied, r.LateApplies = r.Hurried+1, r.InARow+1, r.InARowApplied+1, r.LateApplies+1
 	r.HurriedDrops, r.ChangesRefused = r.HurriedDrops+1, r.ChangesRefused+1
@@ -50,10 +50,10 @@ func (r CodedReach) Missing() []string {
 }
 
 // String lists the counts, some to a line.
-func (r CodedReach) String() string { return world.Table(r) }
+func (r codedReach) String() string { return world.Table(r) }
 
 // crashed counts the effects of a loss of power.
-func (r *CodedReach) crashed(torn, lostCommit bool) {
+func (r *codedReach) crashed(torn, lostCommit bool) {
 	if torn {
 		r.TornWrites++
 	}
@@ -96,7 +96,7 @@ func (c *codingRecorder) RecordCoding(e raft.CodingEvent) {
 }
 
 // counter returns what counts a kind of event; nil if nothing does.
-func (r *CodedReach) counter(kind raft.CodingEventKind) *uint64 {
+func (r *codedReach) counter(kind raft.CodingEventKind) *uint64 {
 	switch kind {
 	case raft.CodingEncoded:
 		return &r.Encoded

@@ -20,9 +20,9 @@ var (
 
 // codedKinds is the kinds of runs with coding, by the words of testdata/seeds.txt.
 var codedKinds = map[string]suite{
-	"coded": {opts: Options{Coded: true, Process: ProcessCore}, report: reportCoded},
-	"falls": {opts: Options{Coded: true, Falls: true, Process: ProcessCore}, report: reportFalls},
-	"brief": {opts: Options{Coded: true, Brief: true, Process: ProcessCore}, report: reportBrief},
+	"coded": {opts: options{Coded: true, Process: processCore}, report: reportCoded},
+	"falls": {opts: options{Coded: true, Falls: true, Process: processCore}, report: reportFalls},
+	"brief": {opts: options{Coded: true, Brief: true, Process: processCore}, report: reportBrief},
 }
 
 // suiteOf returns seeds of a kind, as the flags say.
@@ -33,12 +33,12 @@ func suiteOf(kind string, count uint64) suite {
 }
 
 // reportCoded describes a failed run with coding and how to see it again.
-func reportCoded(r Result) string { return reportCodedBy("TestCoded", r) }
+func reportCoded(r runResult) string { return reportCodedBy("TestCoded", r) }
 
 // reportFalls is reportCoded for runs in which leaders fall.
-func reportFalls(r Result) string { return reportCodedBy("TestCodedFalls", r) }
+func reportFalls(r runResult) string { return reportCodedBy("TestCodedFalls", r) }
 
-func reportCodedBy(test string, r Result) string {
+func reportCodedBy(test string, r runResult) string {
 	return fmt.Sprintf("seed %d: %v\nplan: %s\nagain: go test ./rafttest -run '%s$' -coded-seed %d -v\n%s", r.Seed, r.Err, r.Plan, test, r.Seed, r.Story)
 }
 
@@ -72,7 +72,7 @@ func TestCodedSameStory(t *testing.T) {
 	}
 	for seed := uint64(1); seed <= last; seed++ {
 		opts := codedKinds[[...]string{"falls", "brief", "coded", "coded"}[seed%4]].opts
-		a, b := Run(seed, opts), Run(seed, opts)
+		a, b := run(seed, opts), run(seed, opts)
 		require.Equal(t, a.Hash, b.Hash, "seed %d", seed)
 		require.Equal(t, a.Coded, b.Coded, "seed %d", seed)
 	}
@@ -92,7 +92,7 @@ func FuzzCoded(f *testing.F) {
 
 // runOne runs one seed.
 func (u suite) runOne(t *testing.T, seed uint64) {
-	if r := Run(seed, u.opts); r.Err != nil {
+	if r := run(seed, u.opts); r.Err != nil {
 		t.Error(u.report(r))
 	}
 }

@@ -71,7 +71,7 @@ var _ process = (*coreProcess)(nil)
 func newCoreProcess(n *node) *coreProcess {
 	s := n.s
 	p := &coreProcess{n: n, s: s, replies: map[commandID]func(result){}, asked: map[uint64]lookup{}}
-	p.store.noSessions = s.opts.Bug == NoSessions
+	p.store.noSessions = s.opts.Bug == noSessions
 	p.conf = &pb.ConfState{}
 	cp := n.disk.live.checkpoint
 	fresh := cp == nil && n.disk.live.last() == 0
@@ -86,14 +86,14 @@ func newCoreProcess(n *node) *coreProcess {
 	}
 	rn, err := p.newCore()
 	if err != nil {
-		s.fail(NoPanic, "node %d does not start: %v", n.id, err)
+		s.fail(noPanic, "node %d does not start: %v", n.id, err)
 		return p
 	}
 	p.rn = rn
 	p.hurried.follow(nil, n.disk.live.entries)
 	if fresh && !s.plan.prepared && n.id <= uint64(s.plan.voters) {
 		if err := rn.Bootstrap(s.founders()); err != nil {
-			s.fail(NoPanic, "node %d does not bootstrap: %v", n.id, err)
+			s.fail(noPanic, "node %d does not bootstrap: %v", n.id, err)
 		}
 		s.reach.Bootstraps++
 		p.conf = s.foundingConf()
@@ -144,13 +144,13 @@ func (p *coreProcess) config() *raft.Config {
 // load takes the state machine's state from a checkpoint.
 func (p *coreProcess) load(cp *pb.Snapshot) {
 	if err := p.store.decode(cp.GetData()); err != nil {
-		p.s.fail(NoPanic, "node %d: checkpoint %d: %v", p.n.id, cp.GetMetadata().GetIndex(), err)
+		p.s.fail(noPanic, "node %d: checkpoint %d: %v", p.n.id, cp.GetMetadata().GetIndex(), err)
 		return
 	}
 	p.applied, p.appliedTerm = cp.GetMetadata().GetIndex(), cp.GetMetadata().GetTerm()
 	p.inForce = p.applied
 	p.conf = cp.GetMetadata().GetConfState()
-	if p.s.opts.Bug == ApplyAgain && p.applied > p.n.disk.live.baseIndex {
+	if p.s.opts.Bug == applyAgain && p.applied > p.n.disk.live.baseIndex {
 		p.applied = p.n.disk.live.baseIndex
 	}
 	p.s.check.restored(p.n, cp.GetMetadata().GetIndex(), p.store.digest())
@@ -161,7 +161,7 @@ func (p *coreProcess) state() *machine { return &p.machine }
 // did looks at the node after each call, and serves its requests.
 func (p *coreProcess) did(err error) {
 	if errors.Is(err, raft.ErrStorage) {
-		p.s.fail(NoPanic, "node %d is out of service: %v", p.n.id, err)
+		p.s.fail(noPanic, "node %d is out of service: %v", p.n.id, err)
 		return
 	}
 	// Other errors say that a message or proposal was refused, as is the node's
@@ -185,7 +185,7 @@ func (p *coreProcess) tick() {
 func (p *coreProcess) receive(_ uint64, data []byte) {
 	m := &pb.Message{}
 	if err := proto.Unmarshal(data, m); err != nil {
-		p.s.fail(NoPanic, "a message does not survive its encoding: %v", err)
+		p.s.fail(noPanic, "a message does not survive its encoding: %v", err)
 		return
 	}
 	p.s.tellMessage(p.n.id, "<", m)
@@ -213,7 +213,7 @@ func (p *coreProcess) propose(c command, reply func(result)) {
 }
 
 func (p *coreProcess) read(reply func()) {
-	if p.s.opts.Bug == StaleReads {
+	if p.s.opts.Bug == staleReads {
 		reply()
 		return
 	}
@@ -230,7 +230,7 @@ func (p *coreProcess) read(reply func()) {
 func (p *coreProcess) readConfirmed(rs raft.ReadState) {
 	var id, ctx uint64
 	if _, err := fmt.Sscanf(string(rs.RequestCtx), "%d/%d", &id, &ctx); err != nil || id != p.n.id {
-		p.s.fail(NoPanic, "node %d gets the answer to the read %q", p.n.id, rs.RequestCtx)
+		p.s.fail(noPanic, "node %d gets the answer to the read %q", p.n.id, rs.RequestCtx)
 		return
 	}
 	look, waits := p.asked[ctx]
@@ -239,11 +239,11 @@ func (p *coreProcess) readConfirmed(rs raft.ReadState) {
 	}
 	delete(p.asked, ctx)
 	if rs.Index < look.fresh && !p.s.plan.lease {
-		p.s.fail(Fresh, "node %d reads at %d; when the read began %d was applied somewhere", p.n.id, rs.Index, look.fresh)
+		p.s.fail(fresh, "node %d reads at %d; when the read began %d was applied somewhere", p.n.id, rs.Index, look.fresh)
 		return
 	}
 	reply := look.reply
-	if rs.Index <= p.applied || p.s.opts.Bug == ReadBeforeWait {
+	if rs.Index <= p.applied || p.s.opts.Bug == readBeforeWait {
 		reply()
 		return
 	}

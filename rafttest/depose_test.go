@@ -9,8 +9,8 @@ import "testing"
 // If they could, they would be elected for the same term again, with the votes
 // they got the first time, and write other entries of the same index and term.
 func TestLeadsATermOnce(t *testing.T) {
-	for _, p := range []Process{ProcessCore, ProcessHost} {
-		runSeeds(1, 400, Options{Process: p, Depose: true}, func(r Result) bool {
+	for _, p := range []processKind{processCore, processHost} {
+		runSeeds(1, 400, options{Process: p, Depose: true}, func(r runResult) bool {
 			if r.Err != nil {
 				t.Errorf("with Options.Depose: %s", report(r))
 			}

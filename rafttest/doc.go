@@ -44,8 +44,8 @@
 // # The invariants
 //
 // The constants of type string name them; check.go, promises.go and, for coded
-// entries, coded_check.go say how each is checked. Those which look into disks ([CommitDurability],
-// [DurableFirst], and [StateMonotony] at restarts) can be left out with
+// entries, coded_check.go say how each is checked. Those which look into disks ([commitDurability],
+// [durableFirst], and [stateMonotony] at restarts) can be left out with
 // Options.Outside, to see what a mistake does to others. In the end the history
 // of the clients is checked for linearizability by porcupine, key by key.
 //
@@ -53,11 +53,11 @@
 //
 // A fault is a mean time between (or a chance) in plan, drawn in drawFaults; a
 // method of faults that makes it happen; a line in faults.begin; and a counter
-// in [Reach], which keeps the tests red until it is reached. It must end when
+// in [reach], which keeps the tests red until it is reached. It must end when
 // the calm begins. An invariant is a method of checker, called where the step is
 // made, and a constant for its name.
 //
-// A planted bug ([Bug]) shows that an invariant finds something: new ones have
+// A planted bug ([bug]) shows that an invariant finds something: new ones have
 // one in bugs_test.go.
 //
 // What hosts must know, and the simulator's host does, is in README.md.

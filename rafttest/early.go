@@ -20,8 +20,8 @@ import (
 // its host makes a checkpoint only of what it has written (rules E3 and E4), and all other invariants
 // are those of TestSim.
 
-// EarlyReach counts the events due to early applies.
-type EarlyReach struct {
+// earlyReach counts the events due to early applies.
+type earlyReach struct {
 	Applies uint64 // lists of entries handed out, some of which were not on the disk
 	Full    uint64 // of these: with no room for another entry of a byte
 	Behind  uint64 // crashes that left a log behind what had been applied
@@ -29,10 +29,10 @@ type EarlyReach struct {
 }
 
 // Add adds the counts of another run.
-func (r *EarlyReach) Add(o EarlyReach) { world.AddCounts(r, o) }
+func (r *earlyReach) Add(o earlyReach) { world.AddCounts(r, o) }
 
 // Missing names the events not reached.
-func (r EarlyReach) Missing() []string { return world.Zeros(r) }
+func (r earlyReach) Missing() []string { return world.Zeros(r) }
 
 // drawEarly draws the bound, and bad luck of the kind that matters.
 func (p *plan) drawEarly(d world.Draws) {
@@ -65,7 +65,7 @@ func (p *coreProcess) handsEarly(ents []*pb.Entry) {
 	most := p.s.plan.earlySize
 	switch {
 	case bytes > most:
-		p.s.fail(Budget, "node %d: %d bytes of entries up to %d are handed out and not stored, the bound is %d", p.n.id, bytes, to, most)
+		p.s.fail(budget, "node %d: %d bytes of entries up to %d are handed out and not stored, the bound is %d", p.n.id, bytes, to, most)
 		return
 	case bytes == 0:
 		return
@@ -90,7 +90,7 @@ func (p *coreProcess) written() (term uint64, ok bool) {
 	switch {
 	case p.s.plan.earlySize == 0:
 		return term, ok // not written only if a snapshot comes in between
-	case p.s.opts.Bug == EarlyCheckpoint:
+	case p.s.opts.Bug == earlyCheckpoint:
 		return p.appliedTerm, true
 	case !ok || term != p.appliedTerm:
 		p.owes = true
@@ -117,7 +117,7 @@ func (n *node) crashedEarly() {
 
 // plantEarly changes the settings of a core for a planted bug.
 func (p *coreProcess) plantEarly(c *raft.Config) {
-	if p.s.opts.Bug == EarlyUnbounded && c.MaxEarlyApplySize > 0 {
+	if p.s.opts.Bug == earlyUnbounded && c.MaxEarlyApplySize > 0 {
 		c.MaxEarlyApplySize = 1 << 50
 	}
 }

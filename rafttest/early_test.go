@@ -17,16 +17,16 @@ var (
 	earlySeed  = flag.Uint64("early-seed", 0, "run this seed only; with -v its whole story is printed")
 )
 
-func reportEarly(r Result) string {
+func reportEarly(r runResult) string {
 	return fmt.Sprintf("seed %d: %v\nplan: %s\nagain: go test ./rafttest -run 'TestEarly$' -early-seed %d -v\n%s", r.Seed, r.Err, r.Plan, r.Seed, r.Story)
 }
 
 // TestEarly runs clusters whose cores hand out entries before their own hosts have stored them.
 func TestEarly(t *testing.T) {
-	var early EarlyReach
+	var early earlyReach
 	n := inShort(*earlySeeds, 100)
-	suite{first: *earlyFirst, count: n, one: *earlySeed, stop: 5, opts: Options{Early: true, Process: ProcessCore}, report: reportEarly,
-		each: func(r Result) { early.Add(r.Early) }}.run(t)
+	suite{first: *earlyFirst, count: n, one: *earlySeed, stop: 5, opts: options{Early: true, Process: processCore}, report: reportEarly,
+		each: func(r runResult) { early.Add(r.Early) }}.run(t)
 	t.Logf("%+v", early)
 	if *earlySeed == 0 && n >= 100 {
 		require.Empty(t, early.Missing(), "never reached")
@@ -35,9 +35,9 @@ func TestEarly(t *testing.T) {
 
 // TestPlantedEarlyBugs shows that the simulator finds mistakes in early applies.
 func TestPlantedEarlyBugs(t *testing.T) {
-	for bug, within := range map[Bug]uint64{EarlyUnbounded: 20, EarlyCheckpoint: 50} {
+	for bug, within := range map[bug]uint64{earlyUnbounded: 20, earlyCheckpoint: 50} {
 		t.Run(bug.String(), func(t *testing.T) {
-			found := hunt(Options{Bug: bug, Early: true, Process: ProcessCore}, within)
+			found := hunt(options{Bug: bug, Early: true, Process: processCore}, within)
 			require.NotNil(t, found, "not found within %d seeds", within)
 			t.Logf("seed %d: %s", found.Seed, invariantOf(*found))
 		})

@@ -113,7 +113,7 @@ func (f *finale) look() {
 			f.done = true
 			return
 		}
-		s.fail(Liveness, "%v after the last fault: %s", s.Now()-s.plan.duration, wrong)
+		s.fail(liveness, "%v after the last fault: %s", s.Now()-s.plan.duration, wrong)
 		return
 	}
 	f.startMembers()
@@ -143,7 +143,7 @@ func (f *finale) finish() {
 		s.check.equal(n, st.applied, st.store.digest())
 		for _, op := range s.history.ops {
 			if op.finished && op.verb != verbGet && !st.store.has(op.command.id) {
-				s.fail(NothingLost, "node %d does not have command %v, which was acknowledged", n.id, op.command.id)
+				s.fail(nothingLost, "node %d does not have command %v, which was acknowledged", n.id, op.command.id)
 				return
 			}
 		}

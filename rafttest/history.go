@@ -48,7 +48,7 @@ func (s *sim) checkHistory() {
 		}
 		s.reach.Histories++
 		if !register.Linearizable(ops, (*operation).access) {
-			s.fail(Linearizability, "key %d:\n%s", key, describe(ops))
+			s.fail(linearizability, "key %d:\n%s", key, describe(ops))
 			return
 		}
 	}

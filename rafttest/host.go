@@ -51,11 +51,11 @@ var _ process = (*hostProcess)(nil)
 func newHostProcess(n *node) *hostProcess {
 	s := n.s
 	p := &hostProcess{n: n, s: s, calls: map[replica.Call]func(replica.Done){}}
-	p.store.noSessions = s.opts.Bug == NoSessions
+	p.store.noSessions = s.opts.Bug == noSessions
 	p.conf = &pb.ConfState{}
 	if n.kept.index > 0 {
 		if err := p.store.decode(n.kept.store); err != nil {
-			s.fail(NoPanic, "node %d: kept state: %v", n.id, err)
+			s.fail(noPanic, "node %d: kept state: %v", n.id, err)
 			return p
 		}
 		p.applied, p.hostBytes = n.kept.index, n.kept.host
@@ -64,7 +64,7 @@ func newHostProcess(n *node) *hostProcess {
 	cfg := p.config()
 	w, err := replica.PrepareLog(cfg)
 	if err != nil {
-		s.fail(NoPanic, "node %d does not prepare its log: %v", n.id, err)
+		s.fail(noPanic, "node %d does not prepare its log: %v", n.id, err)
 		return p
 	}
 	if w != nil {
@@ -75,7 +75,7 @@ func newHostProcess(n *node) *hostProcess {
 	s.check.started(n, p.applied)
 	r, err := replica.New(cfg)
 	if err != nil {
-		s.fail(NoPanic, "node %d does not start: %v", n.id, err)
+		s.fail(noPanic, "node %d does not start: %v", n.id, err)
 		return p
 	}
 	p.drive = world.NewDrive(r, p, world.DriveOptions{Group: hostGroup, ID: n.id, Life: n.incarnation, Patience: p.patience()})
@@ -142,7 +142,7 @@ func (p *hostProcess) TurnBegins() time.Duration { return 0 }
 // Flushed ends the run if the replica is out of service.
 func (p *hostProcess) Flushed(err error) (goOn bool) {
 	if err != nil {
-		p.s.fail(NoPanic, "node %d is out of service: %v", p.n.id, err)
+		p.s.fail(noPanic, "node %d is out of service: %v", p.n.id, err)
 	}
 	return p.s.failure == nil
 }
@@ -179,7 +179,7 @@ func (p *hostProcess) begin(end func(replica.Done)) (replica.Call, replica.Deadl
 func (p *hostProcess) Ended(d replica.Done) {
 	end := p.calls[d.Call]
 	if end == nil {
-		p.s.fail(Verdicts, "node %d ends call %d, which it does not have, or not any more", p.n.id, d.Call)
+		p.s.fail(verdicts, "node %d ends call %d, which it does not have, or not any more", p.n.id, d.Call)
 		return
 	}
 	delete(p.calls, d.Call)
@@ -212,7 +212,7 @@ func (p *hostProcess) propose(c command, reply func(result)) {
 }
 
 func (p *hostProcess) read(reply func()) {
-	if p.s.opts.Bug == StaleReads {
+	if p.s.opts.Bug == staleReads {
 		reply()
 		return
 	}

@@ -77,7 +77,7 @@ func (t theme) String() string {
 const mostLag = 20 * electionTime
 
 // drawJoints makes a brief run with leases one of joints. Both parts have their draws.
-func (p *plan) drawJoints(seed uint64, opts Options) {
+func (p *plan) drawJoints(seed uint64, opts options) {
 	d := world.NewDraws(seed, 30)
 	j := &jointsPlan{codes: true, leases: true, draws: world.NewDraws(seed, 31), tear: world.Pick(d, 0, 0.5, 1)}
 	p.joints = j

@@ -67,7 +67,7 @@ func (c *checker) servedByLease(n *node, p *coreProcess, asked lookup) {
 			}
 		}
 		if len(voters) > 0 && bound <= len(voters)/2 {
-			c.s.fail(LeaseMajority, "node %d answers a read by its lease of term %d; %d of the voters %v are bound to it", n.id, term, bound, voters)
+			c.s.fail(leaseMajority, "node %d answers a read by its lease of term %d; %d of the voters %v are bound to it", n.id, term, bound, voters)
 		}
 	}
 }
@@ -79,14 +79,14 @@ func (c *checker) ownEntries(n *node, ents []*pb.Entry) {
 	for i, e := range ents {
 		index, term := e.GetIndex(), e.GetTerm()
 		if i > 0 && (index != ents[i-1].GetIndex()+1 || term < ents[i-1].GetTerm()) {
-			c.s.fail(OnePlace, "node %d is to write entry %d of term %d behind entry %d of term %d", n.id, index, term, ents[i-1].GetIndex(), ents[i-1].GetTerm())
+			c.s.fail(onePlace, "node %d is to write entry %d of term %d behind entry %d of term %d", n.id, index, term, ents[i-1].GetIndex(), ents[i-1].GetTerm())
 			return
 		}
 		if c.leaders[term] != now {
 			continue
 		}
 		if f.own.term == term && index != f.own.index+1 {
-			c.s.fail(OnePlace, "node %d, leader of term %d, appends entry %d; its last was %d", n.id, term, index, f.own.index)
+			c.s.fail(onePlace, "node %d, leader of term %d, appends entry %d; its last was %d", n.id, term, index, f.own.index)
 			return
 		}
 		f.own = entryName{index, term}

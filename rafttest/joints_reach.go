@@ -32,23 +32,23 @@ const (
 
 var partyNames = [parties]string{"coding", "leases", "change", "transfer", "restart", "snapshot", "late", "upstream"}
 
-// JointReach counts the events of runs of joints.
-type JointReach struct {
-	JointCounts
+// jointReach counts the events of runs of joints.
+type jointReach struct {
+	jointCounts
 	// Met counts looks at the cluster at which two parties were under way.
 	Met [parties][parties]uint64
 }
 
-// JointCounts is the counters of one event each.
-type JointCounts struct {
+// jointCounts is the counters of one event each.
+type jointCounts struct {
 	Runs, OnlyCoding, OnlyLeases, UpstreamRuns uint64
 	Reported, LateApplies, Torn, OldRestarts   uint64
 	LeaseReads, WideCommits, Marooned, Learned uint64
 }
 
 // Add adds the counts of another run.
-func (r *JointReach) Add(o JointReach) {
-	world.AddCounts(&r.JointCounts, o.JointCounts)
+func (r *jointReach) Add(o jointReach) {
+	world.AddCounts(&r.jointCounts, o.jointCounts)
 	for a := range r.Met {
 		for b := range r.Met[a] {
 			r.Met[a][b] += o.Met[a][b]
@@ -57,8 +57,8 @@ func (r *JointReach) Add(o JointReach) {
 }
 
 // Missing returns the names of what was never reached, and the pairs that never met.
-func (r JointReach) Missing() []string {
-	names := world.Zeros(r.JointCounts)
+func (r jointReach) Missing() []string {
+	names := world.Zeros(r.jointCounts)
 	for a := range r.Met {
 		for b := range a {
 			if r.Met[a][b] == 0 {
@@ -70,9 +70,9 @@ func (r JointReach) Missing() []string {
 }
 
 // String lists the counts, and a table of the pairs.
-func (r JointReach) String() string {
+func (r jointReach) String() string {
 	var t strings.Builder
-	t.WriteString(world.Table(r.JointCounts))
+	t.WriteString(world.Table(r.jointCounts))
 	for a := range r.Met {
 		fmt.Fprintf(&t, "%10s", partyNames[a])
 		for b := range a + 1 {

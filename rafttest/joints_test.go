@@ -24,7 +24,7 @@ var (
 	jointTally = flag.Bool("joint-tally", false, "TestJoints counts the seeds that fail, by invariant, and tells no story")
 )
 
-var jointOptions = Options{Joints: true, Process: ProcessCore}
+var jointOptions = options{Joints: true, Process: processCore}
 
 // TestJoints runs brief clusters in which coding, leases and changes of the members meet.
 func TestJoints(t *testing.T) {
@@ -38,18 +38,18 @@ func TestJointsQuick(t *testing.T) {
 	runJoints(t, *jointQuick, opts)
 }
 
-func runJoints(t *testing.T, count uint64, opts Options) {
+func runJoints(t *testing.T, count uint64, opts options) {
 	opts.Skip = *jointSkip
 	u := suite{first: *jointFirst, count: inShort(count, 200), one: *jointSeed, stop: *jointStop, opts: opts}
-	u.report = func(r Result) string { return reportJoint(t, r, opts) }
-	var reached JointReach
+	u.report = func(r runResult) string { return reportJoint(t, r, opts) }
+	var reached jointReach
 	tally := map[string][]uint64{}
-	u.each = func(r Result) {
+	u.each = func(r runResult) {
 		reached.Add(r.Joints)
-		var v *Violation
+		var v *violation
 		if errors.As(r.Err, &v) {
 			what, _, _ := strings.Cut(v.Detail, "\n")
-			if i := strings.Index(what, ";"); i > 0 && v.Invariant != Liveness {
+			if i := strings.Index(what, ";"); i > 0 && v.Invariant != liveness {
 				what = what[:i]
 			}
 			_, theme, _ := strings.Cut(r.Plan, "joints:{")
@@ -59,7 +59,7 @@ func runJoints(t *testing.T, count uint64, opts Options) {
 		}
 	}
 	if *jointTally {
-		u.report = func(r Result) string {
+		u.report = func(r runResult) string {
 			what, _, _ := strings.Cut(r.Err.Error(), "\n")
 			return fmt.Sprintf("seed %d: %s", r.Seed, what)
 		}
@@ -100,7 +100,7 @@ func digits(text string) string {
 }
 
 // reportJoint describes a failed run without the acts that do not matter.
-func reportJoint(t *testing.T, r Result, opts Options) string {
+func reportJoint(t *testing.T, r runResult, opts options) string {
 	r, skip := shrink(r, opts)
 	return fmt.Sprintf("seed %d: %v\nplan: %s\nagain: go test ./rafttest -run '%s$' -joint-seed %d -joint-skip %#x -v\n%s", r.Seed, r.Err, r.Plan, t.Name(), r.Seed, skip, r.Story)
 }
@@ -111,7 +111,7 @@ func TestStuckLeaders(t *testing.T) {
 	opts := jointOptions
 	opts.Quick = true
 	for _, seed := range []uint64{94841, 227542, 272500, 322450, 587285, 766708, 879298} {
-		if r := Run(seed, opts); r.Err != nil {
+		if r := run(seed, opts); r.Err != nil {
 			t.Error(reportJoint(t, r, opts))
 		}
 	}
@@ -121,7 +121,7 @@ func TestStuckLeaders(t *testing.T) {
 // upstream's library, too.
 func TestJointsSameStory(t *testing.T) {
 	for seed := uint64(1); seed <= 40; seed++ {
-		a, b := Run(seed, jointOptions), Run(seed, jointOptions)
+		a, b := run(seed, jointOptions), run(seed, jointOptions)
 		require.Equal(t, a.Hash, b.Hash, "seed %d", seed)
 		require.Equal(t, a.Joints, b.Joints, "seed %d", seed)
 	}

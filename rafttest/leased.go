@@ -194,7 +194,7 @@ func (p *coreProcess) readOf(key uint8, reply func()) {
 
 // leasedState is the run's knowledge of reads.
 type leasedState struct {
-	LeasedReach
+	leasedReach
 	// seen is the last write that somebody may have seen: the last applied anywhere.
 	// fresh is the same of each key.
 	seen  uint64
@@ -209,8 +209,8 @@ func (l *leasedState) applied(index uint64, c command) {
 	l.fresh[c.key] = max(l.fresh[c.key], index)
 }
 
-// LeasedReach counts the events of runs with leases.
-type LeasedReach struct {
+// leasedReach counts the events of runs with leases.
+type leasedReach struct {
 	Runs, Notes, Spans, Coded, Mixed                    uint64
 	LocalReads, LeaderReads, WaitedReads, HeldReads     uint64
 	CutReads, Redirected, NoteCommits                   uint64
@@ -221,13 +221,13 @@ type LeasedReach struct {
 }
 
 // Add adds the counts of another run.
-func (r *LeasedReach) Add(o LeasedReach) { world.AddCounts(r, o) }
+func (r *leasedReach) Add(o leasedReach) { world.AddCounts(r, o) }
 
 // Missing returns the names of what was never reached.
-func (r LeasedReach) Missing() []string { return world.Zeros(r) }
+func (r leasedReach) Missing() []string { return world.Zeros(r) }
 
 // String lists the counts, some to a line.
-func (r LeasedReach) String() string { return world.Table(r) }
+func (r leasedReach) String() string { return world.Table(r) }
 
 // countLeases adds up the counts of a process's leases, at the process's end.
 func (s *sim) countLeases(n *node) {
@@ -235,7 +235,7 @@ func (s *sim) countLeases(n *node) {
 	if !ok || s.plan.leased == nil || p.rn == nil {
 		return
 	}
-	st, r := p.rn.LeaseStatus(), &s.leased.LeasedReach
+	st, r := p.rn.LeaseStatus(), &s.leased.leasedReach
 	r.LocalReads += st.Reads.Local
 	r.LeaderReads += st.Reads.Leader
 	r.WaitedReads += st.Reads.Waited
@@ -258,7 +258,7 @@ func (s *sim) countLeasedPlan() {
 	if l == nil {
 		return
 	}
-	r := &s.leased.LeasedReach
+	r := &s.leased.leasedReach
 	r.Runs++
 	for is, to := range map[*uint64]bool{&r.Notes: l.cfg.Notes, &r.Spans: l.spans, &r.Coded: s.plan.coded != nil, &r.Mixed: l.late != 0} {
 		if to {

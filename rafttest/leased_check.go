@@ -25,9 +25,9 @@ func (c *checker) leaseVouched(n *node, m *pb.Message) {
 	switch {
 	case c.s.opts.Outside:
 	case d.state.term < term:
-		c.s.fail(DurableFirst, "node %d sends%s; on disk it is at term %d", n.id, appendMessage(nil, m), d.state.term)
+		c.s.fail(durableFirst, "node %d sends%s; on disk it is at term %d", n.id, appendMessage(nil, m), d.state.term)
 	case d.state.term == term && d.last() < index:
-		c.s.fail(DurableFirst, "node %d sends%s; on disk its log ends at %d", n.id, appendMessage(nil, m), d.last())
+		c.s.fail(durableFirst, "node %d sends%s; on disk its log ends at %d", n.id, appendMessage(nil, m), d.last())
 	}
 }
 

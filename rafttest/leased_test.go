@@ -19,9 +19,9 @@ var (
 	leasedSeed  = flag.Uint64("leased-seed", 0, "run this seed with leases only; with -v its whole story is printed")
 )
 
-var leasedOptions = Options{Leases: true, Process: ProcessCore}
+var leasedOptions = options{Leases: true, Process: processCore}
 
-func reportLeased(r Result) string {
+func reportLeased(r runResult) string {
 	return fmt.Sprintf("seed %d: %v\nplan: %s\nagain: go test ./rafttest -run 'TestLeased$' -leased-seed %d -v\n%s", r.Seed, r.Err, r.Plan, r.Seed, r.Story)
 }
 
@@ -29,8 +29,8 @@ func reportLeased(r Result) string {
 // through faults. Nobody answers a read without a write that anybody may have seen.
 func TestLeased(t *testing.T) {
 	u := suite{first: *leasedFirst, count: inShort(*leasedCount, 100), one: *leasedSeed, stop: *leasedStop, opts: leasedOptions, report: reportLeased}
-	var reached LeasedReach
-	u.each = func(r Result) { reached.Add(r.Leased) }
+	var reached leasedReach
+	u.each = func(r runResult) { reached.Add(r.Leased) }
 	u.run(t)
 	t.Logf("\n%s", reached)
 	if u.one == 0 && u.count >= 500 && !t.Failed() {
@@ -45,9 +45,9 @@ func TestClocksBeyondTheBoundAreSeen(t *testing.T) {
 	found := uint64(0)
 	opts := leasedOptions
 	opts.Beyond = 40
-	runSeeds(1, seeds, opts, func(r Result) bool {
-		var v *Violation
-		if errors.As(r.Err, &v) && v.Invariant == Fresh {
+	runSeeds(1, seeds, opts, func(r runResult) bool {
+		var v *violation
+		if errors.As(r.Err, &v) && v.Invariant == fresh {
 			found = r.Seed
 			t.Log(r.Err)
 		}
@@ -59,7 +59,7 @@ func TestClocksBeyondTheBoundAreSeen(t *testing.T) {
 // TestLeasedSameStory shows that a run with leases is a function of its seed.
 func TestLeasedSameStory(t *testing.T) {
 	for seed := uint64(1); seed <= 20; seed++ {
-		a, b := Run(seed, leasedOptions), Run(seed, leasedOptions)
+		a, b := run(seed, leasedOptions), run(seed, leasedOptions)
 		require.Equal(t, a.Hash, b.Hash, "seed %d", seed)
 		require.Equal(t, a.Leased, b.Leased, "seed %d", seed)
 	}

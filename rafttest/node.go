@@ -154,10 +154,10 @@ func (n *node) crash(keepAll bool) {
 	if s.plan.coded != nil {
 		s.coded.crashed(torn, d.live.state.commit < min(knew, d.live.last()))
 	}
-	if s.opts.Bug == LoseSynced && !keepAll {
+	if s.opts.Bug == losesSynced && !keepAll {
 		loseSynced(d, s.rng)
 	}
-	if s.opts.Bug == ForgetVote {
+	if s.opts.Bug == forgetVote {
 		d.durable.state.vote = 0
 		d.live.state.vote = 0
 	}

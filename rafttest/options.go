@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Options shapes a run, beyond the draws of its seed. The zero value draws
+// options shapes a run, beyond the draws of its seed. The zero value draws
 // everything.
-type Options struct {
+type options struct {
 	// Nodes is the number of founding voters, 1 to 5. 0: drawn.
 	Nodes int
 	// Trace receives the story, one line an event, as it goes. nil: nobody
@@ -20,16 +20,16 @@ type Options struct {
 	// Duration is the virtual length of the phase with faults. 0: 6 seconds.
 	Duration time.Duration
 	// Bug plants a bug in the simulated hosts, to see the bug found. The
-	// process is ProcessCore then, unless Process is set.
-	Bug Bug
+	// process is processCore then, unless Process is set.
+	Bug bug
 	// Depose has leaders crash before their term is on disk, start again, and
 	// campaign.
 	Depose bool
 	// Outside leaves out the invariants about disks, so that a bug shows only
 	// by its effects on others: by Raft's promises.
 	Outside bool
-	// Process is the kind of the nodes' processes. ProcessAny: drawn.
-	Process Process
+	// Process is the kind of the nodes' processes. processAny: drawn.
+	Process processKind
 	// Coded turns coding on: entries travel as units, at least at some nodes
 	// and for some of the time.
 	Coded bool
@@ -57,36 +57,36 @@ type Options struct {
 	Skip uint64
 }
 
-// Process is the kind of a simulated node's process.
-type Process int
+// processKind is the kind of a simulated node's process.
+type processKind int
 
 const (
-	// ProcessAny draws a kind of the others.
-	ProcessAny Process = iota
-	// ProcessCore is raft.RawNode in the plainest host: the simulator's own.
-	ProcessCore
-	// ProcessHost is rawnode.Replica: what a rawnode.Host decides, with the
+	// processAny draws a kind of the others.
+	processAny processKind = iota
+	// processCore is raft.RawNode in the plainest host: the simulator's own.
+	processCore
+	// processHost is rawnode.Replica: what a rawnode.Host decides, with the
 	// simulator in the place of its disk, its network and its clock.
-	ProcessHost
+	processHost
 )
 
 // String returns the process's name.
-func (p Process) String() string {
+func (p processKind) String() string {
 	switch p {
-	case ProcessCore:
+	case processCore:
 		return "core"
-	case ProcessHost:
+	case processHost:
 		return "host"
 	}
 	return "any"
 }
 
-// Result is how a run went.
-type Result struct {
+// runResult is how a run went.
+type runResult struct {
 	// Seed is the run's.
 	Seed uint64
 	// Process is the kind of process that ran.
-	Process Process
+	Process processKind
 	// Err is nil if every invariant held and the cluster was live in the end.
 	// Otherwise it is a *Violation.
 	Err error
@@ -103,18 +103,18 @@ type Result struct {
 	// members to one state.
 	Recovery time.Duration
 	// Reached counts the events of the run.
-	Reached Reach
+	Reached reach
 	// Coded counts the events due to coding, Leased the events due to leases.
-	Coded  CodedReach
-	Leased LeasedReach
+	Coded  codedReach
+	Leased leasedReach
 	// Joints counts the events of joints.
-	Joints JointReach
+	Joints jointReach
 	// Early counts the events due to early applies.
-	Early EarlyReach
+	Early earlyReach
 }
 
-// Violation is a broken invariant.
-type Violation struct {
+// violation is a broken invariant.
+type violation struct {
 	// Invariant is its name; see the constants.
 	Invariant string
 	// At is the virtual time.
@@ -124,65 +124,65 @@ type Violation struct {
 }
 
 // Error implements error.
-func (v *Violation) Error() string {
+func (v *violation) Error() string {
 	return fmt.Sprintf("%s does not hold at %v: %s", v.Invariant, v.At, v.Detail)
 }
 
 // The invariants, by name.
 const (
-	ElectionSafety     = "election safety"     // at most one leader a term
-	LogMatching        = "log matching"        // index and term name an entry and all before it
-	LeaderCompleteness = "leader completeness" // a leader's log has all that was committed before its term
-	StateMachineSafety = "state machine safety"
-	CommitDurability   = "commit durability" // committed: durable at a majority, in the leader's term
-	CommitMonotony     = "commit monotony"
-	VoteOnce           = "one vote a term"
-	StateMonotony      = "hard state monotony"
-	HonestUnits        = "honest units"        // units are of the entry they are said to be of
-	DurableFirst       = "durable before sent" // votes and acknowledgements vouch for what is on disk
-	ApplyOrder         = "apply order"         // each index once, in order, in a run of a process
-	EqualStates        = "equal states"        // replicas that applied as much are equal
-	NothingLost        = "acknowledged writes stay"
-	Linearizability    = "linearizability"
-	Fresh              = "fresh"                // a read has what somebody may have seen before it began
-	OnePlace           = "one place, one entry" // entries follow each other, and a leader's follow its last
-	LeaseMajority      = "lease of a majority"  // of each set of voters that counts
-	Liveness           = "liveness"
-	NoPanic            = "no panic"
-	Verdicts           = "verdicts" // what was refused has no effect, and no call has two
-	AssignedHeld       = "assigned means held"
-	Coverage           = "coverage"       // committed: any half of the voters can restore it
-	Recoverability     = "recoverability" // committed: whoever may lead can restore it
-	Budget             = "budget"         // no buffer is larger than it may be
-	Accepted           = "honest messages are accepted"
-	Rest               = "rest" // who has nothing to do sends heartbeats and nothing else
+	electionSafety     = "election safety"     // at most one leader a term
+	logMatching        = "log matching"        // index and term name an entry and all before it
+	leaderCompleteness = "leader completeness" // a leader's log has all that was committed before its term
+	stateMachineSafety = "state machine safety"
+	commitDurability   = "commit durability" // committed: durable at a majority, in the leader's term
+	commitMonotony     = "commit monotony"
+	voteOnce           = "one vote a term"
+	stateMonotony      = "hard state monotony"
+	honestUnits        = "honest units"        // units are of the entry they are said to be of
+	durableFirst       = "durable before sent" // votes and acknowledgements vouch for what is on disk
+	appliesInOrder     = "apply order"         // each index once, in order, in a run of a process
+	equalStates        = "equal states"        // replicas that applied as much are equal
+	nothingLost        = "acknowledged writes stay"
+	linearizability    = "linearizability"
+	fresh              = "fresh"                // a read has what somebody may have seen before it began
+	onePlace           = "one place, one entry" // entries follow each other, and a leader's follow its last
+	leaseMajority      = "lease of a majority"  // of each set of voters that counts
+	liveness           = "liveness"
+	noPanic            = "no panic"
+	verdicts           = "verdicts" // what was refused has no effect, and no call has two
+	assignedHeld       = "assigned means held"
+	coverage           = "coverage"       // committed: any half of the voters can restore it
+	recoverability     = "recoverability" // committed: whoever may lead can restore it
+	budget             = "budget"         // no buffer is larger than it may be
+	accepted           = "honest messages are accepted"
+	rest               = "rest" // who has nothing to do sends heartbeats and nothing else
 )
 
-// Bug is a mistake of a host, planted to see whether it is found.
-type Bug int
+// bug is a mistake of a host, planted to see whether it is found.
+type bug int
 
 // The planted bugs.
 const (
-	NoBug           Bug = iota
-	AckBeforeSync       // answers leave when a write is made, not when it is durable
-	ForgetVote          // the vote does not survive a restart
-	LoseSynced          // a crash takes synced entries
-	ApplyAgain          // a restart applies entries within the checkpoint again
-	StaleReads          // reads do not ask the leader
-	ReadBeforeWait      // reads ask, but do not wait until the index is applied
-	NoSessions          // a command that was sent twice is applied twice
-	SilentLoss          // the loss of a snapshot is not reported
-	ForgetConf          // a restart takes the founding members for the members
-	LoseSessions        // snapshots leave the sessions out
-	EarlyUnbounded      // entries are handed out before they are stored, however many
-	EarlyCheckpoint     // a checkpoint is made of what is not written
+	noBug           bug = iota
+	ackBeforeSync       // answers leave when a write is made, not when it is durable
+	forgetVote          // the vote does not survive a restart
+	losesSynced         // a crash takes synced entries
+	applyAgain          // a restart applies entries within the checkpoint again
+	staleReads          // reads do not ask the leader
+	readBeforeWait      // reads ask, but do not wait until the index is applied
+	noSessions          // a command that was sent twice is applied twice
+	silentLoss          // the loss of a snapshot is not reported
+	forgetConf          // a restart takes the founding members for the members
+	loseSessions        // snapshots leave the sessions out
+	earlyUnbounded      // entries are handed out before they are stored, however many
+	earlyCheckpoint     // a checkpoint is made of what is not written
 )
 
 var bugNames = [...]string{"none", "ack-before-sync", "forget-vote", "lose-synced", "apply-again",
 	"stale-reads", "read-before-wait", "no-sessions", "silent-loss", "forget-conf", "lose-sessions", "early-unbounded", "early-checkpoint"}
 
 // String returns the bug's name.
-func (b Bug) String() string {
+func (b bug) String() string {
 	if b < 0 || int(b) >= len(bugNames) {
 		return fmt.Sprintf("Bug(%d)", int(b))
 	}

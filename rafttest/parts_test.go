@@ -110,7 +110,7 @@ func TestStoreAppliesOnce(t *testing.T) {
 // listening changes nothing.
 func TestTraceIsTheStory(t *testing.T) {
 	var out bytes.Buffer
-	with, without := Run(5, Options{Trace: &out}), Run(5, Options{})
+	with, without := run(5, options{Trace: &out}), run(5, options{})
 	require.Equal(t, without, with)
 	var lines uint64
 	for line := range strings.Lines(out.String()) {
@@ -122,18 +122,18 @@ func TestTraceIsTheStory(t *testing.T) {
 }
 
 func TestViolationTellsItsStory(t *testing.T) {
-	r := Run(1, Options{Bug: StaleReads})
+	r := run(1, options{Bug: staleReads})
 	require.Error(t, r.Err)
-	require.Equal(t, Linearizability, invariantOf(r))
-	require.Contains(t, r.Story, "VIOLATION "+Linearizability)
+	require.Equal(t, linearizability, invariantOf(r))
+	require.Contains(t, r.Story, "VIOLATION "+linearizability)
 	require.LessOrEqual(t, strings.Count(r.Story, "\n"), 200)
 }
 
 func TestReach(t *testing.T) {
-	var r Reach
+	var r reach
 	require.Contains(t, r.Missing(), "Elections")
-	r.Add(Reach{Elections: 2})
-	r.Add(Reach{Elections: 1})
+	r.Add(reach{Elections: 2})
+	r.Add(reach{Elections: 1})
 	require.EqualValues(t, 3, r.Elections)
 	require.NotContains(t, r.Missing(), "Elections")
 	require.Contains(t, r.String(), "Elections 3")

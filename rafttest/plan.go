@@ -88,7 +88,7 @@ const (
 	maxNodes      = 7
 )
 
-func drawPlan(d world.Draws, opts Options) plan {
+func drawPlan(d world.Draws, opts options) plan {
 	p := plan{duration: opts.Duration}
 	if p.duration == 0 {
 		p.duration = 6 * time.Second
@@ -104,7 +104,7 @@ func drawPlan(d world.Draws, opts Options) plan {
 	return p
 }
 
-func (p *plan) drawCluster(d world.Draws, opts Options) {
+func (p *plan) drawCluster(d world.Draws, opts options) {
 	p.voters = world.Pick(d, 1, 2, 3, 3, 3, 3, 4, 5, 5, 5)
 	if opts.Nodes != 0 {
 		p.voters = min(opts.Nodes, 5)
@@ -191,12 +191,12 @@ func (p *plan) drawFaults(d world.Draws) {
 
 // drawProcess draws the kind of the nodes' processes. The draw has a stream of
 // its own, so that a seed draws the same faults for either kind.
-func (p *plan) drawProcess(d world.Draws, opts Options) {
+func (p *plan) drawProcess(d world.Draws, opts options) {
 	p.host = d.Chance(0.5)
 	switch {
-	case opts.Process == ProcessCore || opts.Process == ProcessAny && opts.Bug != NoBug:
+	case opts.Process == processCore || opts.Process == processAny && opts.Bug != noBug:
 		p.host = false
-	case opts.Process == ProcessHost:
+	case opts.Process == processHost:
 		p.host = true
 	}
 	if p.host {
@@ -210,7 +210,7 @@ func (p *plan) drawProcess(d world.Draws, opts Options) {
 // drawMachines draws the faults that report no error, for a quarter of the runs: the
 // others make way for more. Brief runs have few faults, of their own, and lease-based
 // reads stand none of these.
-func (p *plan) drawMachines(d world.Draws, opts Options) {
+func (p *plan) drawMachines(d world.Draws, opts options) {
 	p.links.Slower, p.links.SlowRate = 10, 100e3
 	if p.lease || opts.Brief || opts.Bare || !d.Chance(0.25) {
 		return

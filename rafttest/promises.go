@@ -25,7 +25,7 @@ func (c *checker) synced(n *node) {
 func (c *checker) voted(voter, term, candidate uint64) {
 	b := ballot{voter, term}
 	if had, ok := c.votes[b]; ok && had != candidate {
-		c.s.fail(VoteOnce, "node %d votes for %d in term %d, after a vote for %d", voter, candidate, term, had)
+		c.s.fail(voteOnce, "node %d votes for %d in term %d, after a vote for %d", voter, candidate, term, had)
 		return
 	}
 	c.votes[b] = candidate
@@ -48,12 +48,12 @@ func (c *checker) sent(n *node, m *pb.Message) {
 		c.leaseVouched(n, m)
 	case raft.MsgUnits:
 		if err := vouchedUnits(n.disk, m); err != nil && !c.s.opts.Outside {
-			c.s.fail(DurableFirst, "node %d %v", n.id, err)
+			c.s.fail(durableFirst, "node %d %v", n.id, err)
 		}
 		// A deceived node may hand the lie on.
 		if p := c.s.plan.coded; p != nil && p.unitLies == 0 {
 			if err := c.truth.honest(m); err != nil {
-				c.s.fail(HonestUnits, "node %d %v", n.id, err)
+				c.s.fail(honestUnits, "node %d %v", n.id, err)
 			}
 		}
 	}
@@ -68,11 +68,11 @@ func (c *checker) vouched(n *node, m *pb.Message, index uint64) {
 	case c.s.opts.Outside || d.state.term > m.GetTerm():
 		return
 	case d.state.term < m.GetTerm():
-		c.s.fail(DurableFirst, "node %d sends %s of term %d; on disk it is at term %d", n.id, m.GetType(), m.GetTerm(), d.state.term)
+		c.s.fail(durableFirst, "node %d sends %s of term %d; on disk it is at term %d", n.id, m.GetType(), m.GetTerm(), d.state.term)
 	case m.GetType() == pb.MsgVoteResp && d.state.vote != m.GetTo():
-		c.s.fail(DurableFirst, "node %d sends its vote for %d in term %d; on disk the vote is for %d", n.id, m.GetTo(), m.GetTerm(), d.state.vote)
+		c.s.fail(durableFirst, "node %d sends its vote for %d in term %d; on disk the vote is for %d", n.id, m.GetTo(), m.GetTerm(), d.state.vote)
 	case d.last() < index:
-		c.s.fail(DurableFirst, "node %d acknowledges entry %d in term %d; on disk its log ends at %d", n.id, index, m.GetTerm(), d.last())
+		c.s.fail(durableFirst, "node %d acknowledges entry %d in term %d; on disk its log ends at %d", n.id, index, m.GetTerm(), d.last())
 	}
 }
 
@@ -81,15 +81,15 @@ func (c *checker) vouched(n *node, m *pb.Message, index uint64) {
 func (c *checker) applied(n *node, e *pb.Entry) {
 	f, i := &c.nodes[n.id], e.GetIndex()
 	if i != f.applied+1 {
-		c.s.fail(ApplyOrder, "node %d applies entry %d after %d", n.id, i, f.applied)
+		c.s.fail(appliesInOrder, "node %d applies entry %d after %d", n.id, i, f.applied)
 		return
 	}
 	if !c.wasCommitted(i, e.GetTerm()) {
-		c.s.fail(StateMachineSafety, "node %d applies entry %d of term %d, which is not committed", n.id, i, e.GetTerm())
+		c.s.fail(stateMachineSafety, "node %d applies entry %d of term %d, which is not committed", n.id, i, e.GetTerm())
 		return
 	}
 	if !c.asAppended(e) {
-		c.s.fail(StateMachineSafety, "node %d applies entry %d of term %d with other content than was appended", n.id, i, e.GetTerm())
+		c.s.fail(stateMachineSafety, "node %d applies entry %d of term %d with other content than was appended", n.id, i, e.GetTerm())
 		return
 	}
 	f.applied = i
@@ -109,7 +109,7 @@ func (c *checker) asAppended(e *pb.Entry) bool {
 func (c *checker) restored(n *node, i, digest uint64) {
 	f := &c.nodes[n.id]
 	if i < f.applied {
-		c.s.fail(ApplyOrder, "node %d restores the state at %d after it applied %d", n.id, i, f.applied)
+		c.s.fail(appliesInOrder, "node %d restores the state at %d after it applied %d", n.id, i, f.applied)
 		return
 	}
 	f.applied, f.restored = i, i
@@ -122,7 +122,7 @@ func (c *checker) restoredAt(n *node) uint64 { return c.nodes[n.id].restored }
 // equal checks that states after the same index are equal.
 func (c *checker) equal(n *node, index, digest uint64) {
 	if had, ok := c.digests[index]; ok && had != digest {
-		c.s.fail(EqualStates, "node %d has state %x after entry %d; another had %x", n.id, digest, index, had)
+		c.s.fail(equalStates, "node %d has state %x after entry %d; another had %x", n.id, digest, index, had)
 		return
 	}
 	c.digests[index] = digest
@@ -136,7 +136,7 @@ func (c *checker) configured(n *node, index uint64, conf *pb.ConfState) {
 	if k := len(c.confs); k > 0 && c.confs[k-1].index >= index {
 		for _, at := range c.confs {
 			if at.index == index && confString(at.conf) != confString(conf) {
-				c.s.fail(StateMachineSafety, "node %d has members %s from entry %d; another has %s", n.id, confString(conf), index, confString(at.conf))
+				c.s.fail(stateMachineSafety, "node %d has members %s from entry %d; another has %s", n.id, confString(conf), index, confString(at.conf))
 			}
 		}
 		return
@@ -175,7 +175,7 @@ type fate struct{ refused, applied bool }
 func (c *checker) refused(n *node, attempt uint32) {
 	f := c.fates[attempt]
 	if f.applied {
-		c.s.fail(Verdicts, "node %d refuses sending %d of a command; it was applied", n.id, attempt)
+		c.s.fail(verdicts, "node %d refuses sending %d of a command; it was applied", n.id, attempt)
 	}
 	f.refused = true
 	c.fates[attempt] = f
@@ -185,7 +185,7 @@ func (c *checker) refused(n *node, attempt uint32) {
 func (c *checker) took(n *node, attempt uint32) {
 	f := c.fates[attempt]
 	if f.refused && attempt != 0 {
-		c.s.fail(Verdicts, "node %d applies sending %d of a command; it was refused", n.id, attempt)
+		c.s.fail(verdicts, "node %d applies sending %d of a command; it was refused", n.id, attempt)
 	}
 	f.applied = true
 	c.fates[attempt] = f

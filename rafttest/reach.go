@@ -5,9 +5,9 @@ package rafttest
 
 import "github.com/weftraft/weft/internal/world"
 
-// Reach counts the events of runs. A harness that reaches nothing finds
+// reach counts the events of runs. A harness that reaches nothing finds
 // nothing: tests fail if a count stays at zero over many seeds.
-type Reach struct {
+type reach struct {
 	Elections, LeaderChanges                   uint64
 	Commits, Applied                           uint64
 	Puts, Swaps, Reads, Retries, Indeterminate uint64
@@ -32,14 +32,14 @@ type Reach struct {
 }
 
 // Add adds the counts of another run.
-func (r *Reach) Add(o Reach) { world.AddCounts(r, o) }
+func (r *reach) Add(o reach) { world.AddCounts(r, o) }
 
 // Missing returns the names of what was never reached, but for stalemates,
 // which nobody needs.
-func (r Reach) Missing() []string {
+func (r reach) Missing() []string {
 	r.Stalemates++
 	return world.Zeros(r)
 }
 
 // String lists the counts, some to a line.
-func (r Reach) String() string { return world.Table(r) }
+func (r reach) String() string { return world.Table(r) }

@@ -81,6 +81,6 @@ func (f *finale) sentAtRest(n *node, m *pb.Message) {
 	case pb.MsgHeartbeat, pb.MsgHeartbeatResp, raft.MsgLeases:
 		f.s.reach.AtRest++
 	default:
-		f.s.fail(Rest, "node %d sends%s", n.id, appendMessage(nil, m))
+		f.s.fail(rest, "node %d sends%s", n.id, appendMessage(nil, m))
 	}
 }

@@ -19,7 +19,7 @@ import (
 type sim struct {
 	world.Agenda
 	story world.Story
-	opts  Options
+	opts  options
 	plan  plan
 	// rng draws the acts of hosts, disks and faults, net2 the acts of the
 	// network. Two streams, so that a change to one leaves the other's story
@@ -39,11 +39,11 @@ type sim struct {
 	check   *checker
 	history history
 	finale  *finale
-	reach   Reach
-	coded   CodedReach
+	reach   reach
+	coded   codedReach
 	leased  leasedState
-	joints  JointReach
-	early   EarlyReach
+	joints  jointReach
+	early   earlyReach
 	// marooned says that a follower was left without what the others cut.
 	marooned bool
 
@@ -57,14 +57,14 @@ type sim struct {
 	// stamp numbers the calls and returns of clients, in order.
 	stamp int64
 
-	failure *Violation
+	failure *violation
 }
 
 // mostEvents bounds a run: a run with more events makes no progress.
 const mostEvents = 3_000_000
 
-// Run runs the cluster drawn by the seed, and reports the result.
-func Run(seed uint64, opts Options) Result {
+// run runs the cluster drawn by the seed, and reports the result.
+func run(seed uint64, opts options) runResult {
 	if opts.Joints {
 		opts.Coded, opts.Brief, opts.Leases = true, true, true
 	}
@@ -110,9 +110,9 @@ func Run(seed uint64, opts Options) Result {
 	for _, n := range s.nodes {
 		s.countLeases(n)
 	}
-	r := Result{Seed: seed, Process: ProcessCore, Hash: s.story.Hash, Lines: s.story.Lines, Plan: s.plan.String(), Reached: s.reach, Coded: s.coded, Leased: s.leased.LeasedReach, Joints: s.joints, Early: s.early}
+	r := runResult{Seed: seed, Process: processCore, Hash: s.story.Hash, Lines: s.story.Lines, Plan: s.plan.String(), Reached: s.reach, Coded: s.coded, Leased: s.leased.leasedReach, Joints: s.joints, Early: s.early}
 	if s.plan.host {
-		r.Process = ProcessHost
+		r.Process = processHost
 	}
 	if s.finale != nil {
 		r.Recovery = s.finale.took
@@ -129,9 +129,9 @@ func (s *sim) live(seed uint64) {
 		switch x := recover().(type) {
 		case nil:
 		case corePanic:
-			s.fail(NoPanic, "%s", x.text)
+			s.fail(noPanic, "%s", x.text)
 		default:
-			s.fail(NoPanic, "%v\n%s", x, debug.Stack())
+			s.fail(noPanic, "%v\n%s", x, debug.Stack())
 		}
 	}()
 	s.found(seed)
@@ -142,7 +142,7 @@ func (s *sim) live(seed uint64) {
 	}
 	for n := 0; s.failure == nil && !s.over(); n++ {
 		if n > mostEvents {
-			s.fail(Liveness, "%d events, and no end", n)
+			s.fail(liveness, "%d events, and no end", n)
 			return
 		}
 		s.Step(s.plan.duration + 3*finaleTime)
@@ -300,7 +300,7 @@ func (s *sim) fail(invariant, format string, args ...any) {
 	if s.failure != nil {
 		return
 	}
-	s.failure = &Violation{Invariant: invariant, At: s.Now(), Detail: fmt.Sprintf(format, args...)}
+	s.failure = &violation{Invariant: invariant, At: s.Now(), Detail: fmt.Sprintf(format, args...)}
 	s.tell(0, "VIOLATION %s: %s", invariant, s.failure.Detail)
 	s.tellCoding()
 }

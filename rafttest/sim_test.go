@@ -27,15 +27,15 @@ var (
 	oneSeed   = flag.Uint64("seed", 0, "run this seed only; with -v its whole story is printed")
 )
 
-var processes = map[string]Process{"": ProcessAny, "core": ProcessCore, "host": ProcessHost}
+var processes = map[string]processKind{"": processAny, "core": processCore, "host": processHost}
 
 // runSeeds runs seeds, and hands each result to take until that returns false.
-func runSeeds(first, n uint64, opts Options, take func(Result) (goOn bool)) {
-	world.Seeds(first, n, func(seed uint64) Result { return Run(seed, opts) }, take)
+func runSeeds(first, n uint64, opts options, take func(runResult) (goOn bool)) {
+	world.Seeds(first, n, func(seed uint64) runResult { return run(seed, opts) }, take)
 }
 
 // report describes a failed run and how to see it again.
-func report(r Result) string {
+func report(r runResult) string {
 	return fmt.Sprintf("seed %d: %v\nplan: %s\nagain: go test ./rafttest -run 'TestSim$' -process %v -seed %d -v\n%s", r.Seed, r.Err, r.Plan, r.Process, r.Seed, r.Story)
 }
 
@@ -43,14 +43,14 @@ func report(r Result) string {
 type suite struct {
 	first, count, one uint64
 	stop              int // after so many failures
-	opts              Options
-	report            func(Result) string
-	each              func(Result) // hears of each result, if set
+	opts              options
+	report            func(runResult) string
+	each              func(runResult) // hears of each result, if set
 }
 
 // run runs the seeds, or tells the story of the one. It returns what they
 // reached, and whether there were enough of them to reach all.
-func (u suite) run(t *testing.T) (reached Reach, coded CodedReach, enough bool) {
+func (u suite) run(t *testing.T) (reached reach, coded codedReach, enough bool) {
 	u.opts.Bare = u.opts.Bare || *bare
 	if u.one != 0 {
 		if testing.Verbose() {
@@ -58,14 +58,14 @@ func (u suite) run(t *testing.T) (reached Reach, coded CodedReach, enough bool) 
 			defer func() { require.NoError(t, w.Flush()) }()
 			u.opts.Trace = w
 		}
-		r := Run(u.one, u.opts)
+		r := run(u.one, u.opts)
 		t.Logf("plan: %s", r.Plan)
 		require.NoError(t, r.Err)
 		return r.Reached, r.Coded, false
 	}
-	var worst Result
+	var worst runResult
 	failed, begun, stories := 0, time.Now(), uint64(0)
-	runSeeds(u.first, u.count, u.opts, func(r Result) bool {
+	runSeeds(u.first, u.count, u.opts, func(r runResult) bool {
 		reached.Add(r.Reached)
 		coded.Add(r.Coded)
 		if u.each != nil {
@@ -98,10 +98,10 @@ func inShort(n, most uint64) uint64 {
 // TestSim runs clusters through faults and looks whether every invariant holds,
 // histories are linearizable, and clusters are live again afterwards.
 func TestSim(t *testing.T) {
-	opts := Options{Process: processes[*onlyOn]}
+	opts := options{Process: processes[*onlyOn]}
 	reached, _, enough := suite{first: *firstSeed, count: inShort(*seedCount, 200), one: *oneSeed, stop: 5, opts: opts, report: report}.run(t)
 	t.Logf("\n%s", reached)
-	if enough && opts.Process == ProcessAny {
+	if enough && opts.Process == processAny {
 		require.Empty(t, reached.Missing(), "never reached")
 	}
 }
@@ -125,7 +125,7 @@ func TestSeedsOfOld(t *testing.T) {
 		}
 		process, ok := processes[fields[1]]
 		require.True(t, ok, "no process %q", fields[1])
-		if r := Run(seed, Options{Process: process, Bare: true}); r.Err != nil {
+		if r := run(seed, options{Process: process, Bare: true}); r.Err != nil {
 			t.Error(report(r))
 		}
 	}
@@ -138,7 +138,7 @@ func TestSameStory(t *testing.T) {
 		last = 20
 	}
 	for seed := uint64(1); seed <= last; seed++ {
-		a, b := Run(seed, Options{}), Run(seed, Options{})
+		a, b := run(seed, options{}), run(seed, options{})
 		require.Equal(t, a, b, "seed %d", seed)
 		require.NotZero(t, a.Lines)
 	}

@@ -53,7 +53,7 @@ func (p *hostProcess) startWrites() {
 	switch {
 	case !mustSync:
 		p.n.later(10*time.Microsecond, done)
-	case p.s.opts.Bug == AckBeforeSync:
+	case p.s.opts.Bug == ackBeforeSync:
 		p.n.sync(func() {})
 		p.n.later(10*time.Microsecond, done)
 	default:
@@ -98,7 +98,7 @@ func (d *disk) put(w storage.Write) {
 // head.
 func (p *hostProcess) compactLog(c *replica.Compact) {
 	if err := (hostLog{p.n.disk}).SetSnapshot(c.Snapshot, nil); err != nil && !errors.Is(err, raft.ErrSnapOutOfDate) {
-		p.s.fail(NoPanic, "node %d: %v", p.n.id, err)
+		p.s.fail(noPanic, "node %d: %v", p.n.id, err)
 		return
 	}
 	p.s.reach.Checkpoints++
@@ -163,7 +163,7 @@ func (p *hostProcess) applyStep(a replica.Apply) {
 		for _, data := range a.Batch.Commands {
 			c, err := decodeCommand(data)
 			if err != nil {
-				p.s.fail(StateMachineSafety, "node %d, up to entry %d: %v", p.n.id, a.Batch.Index, err)
+				p.s.fail(stateMachineSafety, "node %d, up to entry %d: %v", p.n.id, a.Batch.Index, err)
 				return
 			}
 			p.s.check.took(p.n, c.attempt)
@@ -209,11 +209,11 @@ func (p *hostProcess) restored(in *world.Incoming) {
 	snap := in.Header.GetSnapshot()
 	index := snap.GetMetadata().GetIndex()
 	if err := p.store.decode(in.Body); err != nil {
-		p.s.fail(EqualStates, "node %d: snapshot: %v", p.n.id, err)
+		p.s.fail(equalStates, "node %d: snapshot: %v", p.n.id, err)
 		return
 	}
 	if index < p.applied {
-		p.s.fail(ApplyOrder, "node %d restores the state at %d after it applied %d", p.n.id, index, p.applied)
+		p.s.fail(appliesInOrder, "node %d restores the state at %d after it applied %d", p.n.id, index, p.applied)
 		return
 	}
 	p.applied, p.hostBytes = index, snap.GetData()
@@ -236,12 +236,12 @@ func (p *hostProcess) send(m wire.Message) {
 	f.AppendMessage(m)
 	var frame bytes.Buffer
 	if _, err := f.WriteMessages(&frame); err != nil {
-		s.fail(NoPanic, "node %d: a %v does not encode: %v", n.id, m.Kind(), err)
+		s.fail(noPanic, "node %d: a %v does not encode: %v", n.id, m.Kind(), err)
 		return
 	}
 	pkt := packet{from: n.id, to: m.To, data: frame.Bytes()}
 	_, isSnapshot := m.Body.(wire.Chunk)
-	if isSnapshot && s.opts.Bug != SilentLoss || !isSnapshot && !s.rng.Chance(s.plan.silent) {
+	if isSnapshot && s.opts.Bug != silentLoss || !isSnapshot && !s.rng.Chance(s.plan.silent) {
 		pkt.lost = n.bound(func() { p.drive.Unreachable(m.To) })
 	}
 	s.net.send(pkt)
@@ -249,7 +249,7 @@ func (p *hostProcess) send(m wire.Message) {
 
 // patience is how long a node waits for the other end of a snapshot.
 func (p *hostProcess) patience() time.Duration {
-	if p.s.opts.Bug == SilentLoss {
+	if p.s.opts.Bug == silentLoss {
 		return 1000 * time.Hour
 	}
 	return 10 * electionTime
@@ -297,7 +297,7 @@ func (p *hostProcess) receive(from uint64, data []byte) {
 			_, err = wire.DecodeMessages(payload, func(m wire.Message) { p.receiveMessage(from, m) })
 		}
 		if err != nil {
-			p.s.fail(NoPanic, "a frame from node %d to node %d does not survive its encoding: %v", from, p.n.id, err)
+			p.s.fail(noPanic, "a frame from node %d to node %d does not survive its encoding: %v", from, p.n.id, err)
 		}
 	})
 }
@@ -314,6 +314,6 @@ func (p *hostProcess) receiveMessage(from uint64, m wire.Message) {
 		p.s.tell(p.n.id, "< %v %d>%d", m.Kind(), from, p.n.id)
 	}
 	if err := p.drive.Deliver(m); err != nil {
-		p.s.fail(NoPanic, "node %d refuses a message of node %d: %v", p.n.id, from, err)
+		p.s.fail(noPanic, "node %d refuses a message of node %d: %v", p.n.id, from, err)
 	}
 }

@@ -84,7 +84,7 @@ func (p *coreProcess) writeThenSend(rd raft.Ready, hs *hardState) {
 		finish()
 		return
 	}
-	if p.s.opts.Bug == AckBeforeSync {
+	if p.s.opts.Bug == ackBeforeSync {
 		p.n.sync(func() {})
 		finish()
 		return
@@ -150,7 +150,7 @@ func (p *coreProcess) startAppends() {
 	switch {
 	case !mustSync:
 		p.n.later(10*time.Microsecond, done)
-	case p.s.opts.Bug == AckBeforeSync:
+	case p.s.opts.Bug == ackBeforeSync:
 		p.n.sync(func() {})
 		p.n.later(10*time.Microsecond, done)
 	default:
@@ -247,7 +247,7 @@ func (p *coreProcess) send(m *pb.Message) {
 	}
 	data, err := proto.Marshal(m)
 	if err != nil {
-		s.fail(NoPanic, "node %d: %s does not encode: %v", n.id, m.GetType(), err)
+		s.fail(noPanic, "node %d: %s does not encode: %v", n.id, m.GetType(), err)
 		return
 	}
 	pkt := packet{from: n.id, to: to, data: data}
@@ -259,7 +259,7 @@ func (p *coreProcess) send(m *pb.Message) {
 			p.did(nil)
 		})
 	}
-	if snap && s.opts.Bug != SilentLoss || !snap && !s.rng.Chance(s.plan.silent) {
+	if snap && s.opts.Bug != silentLoss || !snap && !s.rng.Chance(s.plan.silent) {
 		pkt.lost = n.bound(func() {
 			if snap {
 				p.rn.ReportSnapshot(to, raft.SnapshotFailure)

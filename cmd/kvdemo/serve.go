@@ -115,8 +115,9 @@ func newServe() *cobra.Command {
 // elections within half a second to a second of silence.
 func addTuning(cmd *cobra.Command, cfg *node.Config) {
 	flags := cmd.Flags()
-	flags.StringVar(&cfg.Core, "core", node.CoreWeft, "the Raft library that drives the node: weft or upstream (go.etcd.io/raft)")
-	flags.StringVar(&cfg.Coding, "coding", node.CodingAuto, "send each member only what it needs of large entries: on; off; never, if this node cannot read such entries either; or auto, which is on with --core weft")
+	flags.StringVar(&cfg.Core, "core", node.CoreWeft, fmt.Sprintf("the Raft library that drives the node: %s or %s (go.etcd.io/raft)", node.CoreWeft, node.CoreUpstream))
+	flags.StringVar(&cfg.Coding, "coding", node.CodingAuto, fmt.Sprintf("send each member only what it needs of large entries: %s; %s; %s, if this node cannot read such entries either; or %s, which is on with --core %s",
+		node.CodingOn, node.CodingOff, node.CodingNever, node.CodingAuto, node.CoreWeft))
 	flags.IntVar(&cfg.CodingThreshold, "coding-threshold", raft.DefaultCodingThreshold, fmt.Sprintf("bytes of an entry from which it is coded, to %d", node.MaxCodingThreshold))
 	flags.IntVar(&cfg.Egress, "egress", 0, fmt.Sprintf("bytes a second that the node sends to its peers at most, %d to %d, for experiments (0: no bound)", node.MinEgress, node.MaxEgress))
 	flags.DurationVar(&cfg.Tick, "tick", 50*time.Millisecond, fmt.Sprintf("the unit of --heartbeat-ticks and --election-ticks, %v to %v", node.MinTick, node.MaxTick))

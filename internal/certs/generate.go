@@ -22,8 +22,8 @@ import (
 	"time"
 )
 
-// Authority signs the certificates of nodes.
-type Authority struct {
+// issuer signs the certificates of nodes.
+type issuer struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
@@ -41,7 +41,7 @@ func ValidFor(d time.Duration) Validity {
 }
 
 // newAuthority makes an authority with a new key.
-func newAuthority(name string, v Validity) (*Authority, error) {
+func newAuthority(name string, v Validity) (*issuer, error) {
 	key, serial, err := newKey()
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func newAuthority(name string, v Validity) (*Authority, error) {
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	}
 	cert, err := sign(template, template, key, key)
-	return &Authority{cert: cert, key: key}, err
+	return &issuer{cert: cert, key: key}, err
 }
 
 // newKey also draws the number of the certificate that it will be for.
@@ -126,7 +126,7 @@ func (s Subject) Files(dir string) Files {
 
 // Issue makes a key and a certificate. Both are PEM. A node's is good for both
 // ends of a connection, a client's for its own.
-func (a *Authority) Issue(s Subject, v Validity) (certPEM, keyPEM []byte, err error) {
+func (a *issuer) Issue(s Subject, v Validity) (certPEM, keyPEM []byte, err error) {
 	uri, err := s.uri()
 	if err != nil {
 		return nil, nil, err
@@ -161,7 +161,7 @@ func (a *Authority) Issue(s Subject, v Validity) (certPEM, keyPEM []byte, err er
 }
 
 // CertPEM returns the authority's own certificate, which is the CA file of nodes.
-func (a *Authority) CertPEM() []byte { return encodeCert(a.cert) }
+func (a *issuer) CertPEM() []byte { return encodeCert(a.cert) }
 
 func encodeCert(cert *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: certBlock, Bytes: cert.Raw})
@@ -224,7 +224,7 @@ func Generate(dir string, v Validity, subjects ...Subject) error {
 
 // authority reads the authority in dir, or makes one if neither of its files is
 // there.
-func authority(dir string, v Validity) (*Authority, error) {
+func authority(dir string, v Validity) (*issuer, error) {
 	certName, keyName := filepath.Join(dir, caFile), filepath.Join(dir, caKeyFile)
 	if missing(certName) && missing(keyName) {
 		ca, err := newAuthority("Weft", v)
@@ -251,7 +251,7 @@ func authority(dir string, v Validity) (*Authority, error) {
 	if err != nil || !ok || !key.PublicKey.Equal(chain[0].PublicKey) {
 		return nil, fmt.Errorf("%w: CA's key file %s is not the key of %s", ErrInvalid, keyName, certName)
 	}
-	return &Authority{cert: chain[0], key: key}, nil
+	return &issuer{cert: chain[0], key: key}, nil
 }
 
 func missing(name string) bool {

@@ -161,16 +161,16 @@ func TestSumEndsWithItsContext(t *testing.T) {
 
 // Whatever bytes are in the log, they are read without a panic, or refused.
 func FuzzDecode(f *testing.F) {
-	f.Add(Encode(Check{Voters: []uint64{1, 2}}))
-	f.Add(Encode(Digest{Format: 1, Check: 9, Node: 1, From: 3, State: sum(4)}))
+	f.Add(encode(Check{Voters: []uint64{1, 2}}))
+	f.Add(encode(Digest{Format: 1, Check: 9, Node: 1, From: 3, State: sum(4)}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if c, err := DecodeCheck(b); err == nil {
-			again, err := DecodeCheck(Encode(c))
+		if c, err := decodeCheck(b); err == nil {
+			again, err := decodeCheck(encode(c))
 			require.NoError(t, err)
 			require.Equal(t, c, again)
 		}
-		if d, err := DecodeDigest(b); err == nil {
-			again, err := DecodeDigest(Encode(d))
+		if d, err := decodeDigest(b); err == nil {
+			again, err := decodeDigest(encode(d))
 			require.NoError(t, err)
 			require.Equal(t, d, again)
 		}

@@ -42,8 +42,8 @@ func (w *Window) Digest(node, check uint64) Digest {
 // maxReplicas bounds the digests and voters of a check, as commands are not trusted to be sane.
 const maxReplicas = 4096
 
-// Encode returns a check or a digest in the form in which it is in the log.
-func Encode[T Check | Digest](v T) []byte {
+// encode returns a check or a digest in the form in which it is in the log.
+func encode[T Check | Digest](v T) []byte {
 	b, err := json.Marshal(v)
 	if err != nil { // numbers always can be encoded
 		panic(fmt.Sprintf("compare: encode %T: %v", v, err))
@@ -51,16 +51,16 @@ func Encode[T Check | Digest](v T) []byte {
 	return b
 }
 
-// DecodeCheck reads a check.
-func DecodeCheck(b []byte) (c Check, err error) {
+// decodeCheck reads a check.
+func decodeCheck(b []byte) (c Check, err error) {
 	if err = json.Unmarshal(b, &c); err == nil && (len(c.Voters) == 0 || len(c.Voters) > maxReplicas) {
 		err = fmt.Errorf("a check names %d voters, want 1 to %d", len(c.Voters), maxReplicas)
 	}
 	return c, err
 }
 
-// DecodeDigest reads a digest.
-func DecodeDigest(b []byte) (d Digest, err error) {
+// decodeDigest reads a digest.
+func decodeDigest(b []byte) (d Digest, err error) {
 	if err = json.Unmarshal(b, &d); err == nil && (d.Node == 0 || d.Check == 0 || d.From >= d.Check) {
 		err = fmt.Errorf("a digest of node %d, check %d, from %d: want a node and a check of 1 or more, and a window in front of the check", d.Node, d.Check, d.From)
 	}

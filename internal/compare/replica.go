@@ -126,12 +126,12 @@ func (c *Replica) take(command []byte, index uint64) error {
 	switch kind {
 	case marked.Check:
 		var check Check
-		if check, err = DecodeCheck(body); err == nil {
+		if check, err = decodeCheck(body); err == nil {
 			c.check(check, index)
 		}
 	case marked.Digest:
 		var digest Digest
-		if digest, err = DecodeDigest(body); err == nil {
+		if digest, err = decodeDigest(body); err == nil {
 			return c.answer(digest)
 		}
 	}
@@ -233,7 +233,7 @@ func (c *Replica) Next() []byte {
 	c.digest = nil
 	c.mu.Unlock()
 	if digest != nil {
-		return marked.Command(marked.Digest, Encode(*digest))
+		return marked.Command(marked.Digest, encode(*digest))
 	}
 	if c.Every == 0 {
 		wait = max(wait, defaultCompareEvery)
@@ -245,5 +245,5 @@ func (c *Replica) Next() []byte {
 	if voters == nil {
 		return nil
 	}
-	return marked.Command(marked.Check, Encode(Check{Voters: voters}))
+	return marked.Command(marked.Check, encode(Check{Voters: voters}))
 }

@@ -95,7 +95,7 @@ func (r *Replica) emitEntry(a *Apply, e *pb.Entry) error {
 	case pb.EntryConfChange, pb.EntryConfChangeV2:
 		err = r.emitConfChange(a, e, at, fresh)
 	default:
-		err = fmt.Errorf("%w: entry type %v", ErrEntryFormat, e.GetType())
+		err = fmt.Errorf("%w: entry type %v", errEntryFormat, e.GetType())
 	}
 	r.passed(at)
 	return err
@@ -210,7 +210,7 @@ func confChange(e *pb.Entry) (*pb.ConfChangeV2, error) {
 		err, cc = proto.Unmarshal(e.GetData(), v2), v2
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: configuration change: %w", ErrEntryFormat, err)
+		return nil, fmt.Errorf("%w: configuration change: %w", errEntryFormat, err)
 	}
 	return cc.AsV2(), nil
 }

@@ -31,14 +31,14 @@ type Resolution uint8
 
 // The resolutions.
 const (
-	// Resolved: the message that was returned is for the core.
-	Resolved Resolution = iota
-	// Unresolved: the message waits, and so do later messages of its peer and class.
+	// asResolved: the message that was returned is for the core.
+	asResolved Resolution = iota
+	// asUnresolved: the message waits, and so do later messages of its peer and class.
 	// Config.MaxUnresolvedBytes bounds the waiting bytes.
-	Unresolved
-	// Dropped: the message is lost. If this node leads, its core hears that the peer was not
+	asUnresolved
+	// asDropped: the message is lost. If this node leads, its core hears that the peer was not
 	// reached.
-	Dropped
+	asDropped
 )
 
 // Bundler sees the messages of a turn before they leave.
@@ -89,17 +89,17 @@ func (s *resolveStage) offer(m wire.Message, now time.Duration, watch func() tim
 	if s.resolver == nil {
 		s.stats.Items++
 		s.stats.Bytes += uint64(size)
-		return m, Resolved, nil
+		return m, asResolved, nil
 	}
 	i, behind := s.find(m.From, m.Class())
 	if !behind {
-		if m, resolved = s.ask(m, size, now, watch); resolved != Unresolved {
+		if m, resolved = s.ask(m, size, now, watch); resolved != asUnresolved {
 			return m, resolved, nil
 		}
 	}
 	if s.stats.Waiting+size > s.limit {
 		s.stats.Refused++
-		return m, Dropped, fmt.Errorf("%w: %d bytes of messages are unresolved, the bound is %d", ErrOverloaded, s.stats.Waiting, s.limit)
+		return m, asDropped, fmt.Errorf("%w: %d bytes of messages are unresolved, the bound is %d", ErrOverloaded, s.stats.Waiting, s.limit)
 	}
 	if !behind {
 		s.lanes = slices.Insert(s.lanes, i, &lane{peer: m.From, class: m.Class()})
@@ -107,7 +107,7 @@ func (s *resolveStage) offer(m wire.Message, now time.Duration, watch func() tim
 	s.lanes[i].queue = append(s.lanes[i].queue, unresolved{m, size, now})
 	s.stats.Waiting += size
 	s.stats.Length++
-	return m, Unresolved, nil
+	return m, asUnresolved, nil
 }
 
 func (s *resolveStage) find(peer uint64, class wire.Class) (int, bool) {
@@ -125,7 +125,7 @@ func (s *resolveStage) ask(m wire.Message, size int, now time.Duration, watch fu
 	if watch != nil {
 		s.stats.Busy += watch() - start
 	}
-	if resolved != Unresolved {
+	if resolved != asUnresolved {
 		s.stats.Items++
 		s.stats.Bytes += uint64(size)
 	}
@@ -138,7 +138,7 @@ func (s *resolveStage) again(now time.Duration, watch func() time.Duration, each
 		for len(l.queue) > 0 {
 			u := l.queue[0]
 			m, resolved := s.ask(u.msg, u.size, now, watch)
-			if resolved == Unresolved {
+			if resolved == asUnresolved {
 				break
 			}
 			l.queue = l.queue[1:]
@@ -166,9 +166,9 @@ func (r *Replica) Resolve() {
 // resolved takes a message that is through the stage.
 func (r *Replica) resolved(m wire.Message, resolved Resolution) error {
 	switch resolved {
-	case Resolved:
+	case asResolved:
 		return r.arrived(m)
-	case Dropped:
+	case asDropped:
 		r.Unreachable(m.From)
 	}
 	return nil

@@ -26,15 +26,15 @@ func (s *slowResolver) Resolve(m wire.Message, _ time.Duration) (wire.Message, R
 	b, ok := m.Body.(wire.Raft)
 	switch {
 	case !ok || m.Class() != wire.ClassAppend:
-		return m, Resolved
+		return m, asResolved
 	case s.dropOne:
 		s.dropOne = false
-		return m, Dropped
+		return m, asDropped
 	case s.seen[b.Message]:
-		return m, Resolved
+		return m, asResolved
 	}
 	s.seen[b.Message] = true
-	return m, Unresolved
+	return m, asUnresolved
 }
 
 // keepOrder fails if messages of one peer and class change places.
@@ -61,15 +61,15 @@ func TestResolveStage(t *testing.T) {
 	for n := range uint64(3) {
 		_, resolved, err := s.offer(appendTo(n+1, 100), 0, nil)
 		require.NoError(t, err)
-		require.Equal(t, Unresolved, resolved)
+		require.Equal(t, asUnresolved, resolved)
 		m, resolved, err := s.offer(wire.Message{Group: n + 1, From: 2, To: 1, Body: wire.Transfer{}}, 0, nil)
 		require.NoError(t, err)
-		require.Equal(t, Resolved, resolved, "another class does not wait")
+		require.Equal(t, asResolved, resolved, "another class does not wait")
 		order.note(m)
 	}
 	_, resolved, err := s.offer(appendTo(9, 1000), 0, nil)
 	require.ErrorIs(t, err, ErrOverloaded)
-	require.Equal(t, Dropped, resolved)
+	require.Equal(t, asDropped, resolved)
 	require.Equal(t, 3, s.stats.Length)
 	require.Equal(t, 3*(384+128+100), s.stats.Waiting)
 	require.Equal(t, uint64(1), s.stats.Refused)

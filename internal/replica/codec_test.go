@@ -29,7 +29,7 @@ func TestEnvelopeRoundTrip(t *testing.T) {
 			require.True(t, bytes.Equal(commands[i], env.commands[i]))
 		}
 	})
-	env, err := decodeEnvelope(Verbatim([]byte("as it is")))
+	env, err := decodeEnvelope(asVerbatim([]byte("as it is")))
 	require.NoError(t, err)
 	require.Equal(t, "as it is", string(env.commands[0]))
 }
@@ -37,7 +37,7 @@ func TestEnvelopeRoundTrip(t *testing.T) {
 // The format is durable: these bytes must always mean the same.
 func TestEnvelopeBytes(t *testing.T) {
 	id := wire.CommandID{Origin: 1, Boot: 2, Sequence: 300}
-	require.Equal(t, []byte("\x10x"), Verbatim([]byte("x")))
+	require.Equal(t, []byte("\x10x"), asVerbatim([]byte("x")))
 	require.Equal(t, []byte("\x11\x01\x02\xac\x02\x03x"), encodeBatch(id, 3, [][]byte{[]byte("x")}))
 	require.Equal(t, []byte("\x12\x01\x02\xac\x02\x03\x02\x01x\x02yz"), encodeBatch(id, 3, [][]byte{[]byte("x"), []byte("yz")}))
 	require.Equal(t, []byte("\x13\x01\x02\xac\x02\x03"), encodeBatch(id, 3, nil))
@@ -45,14 +45,14 @@ func TestEnvelopeBytes(t *testing.T) {
 
 func FuzzEnvelope(f *testing.F) {
 	id := wire.CommandID{Origin: 1, Boot: 2, Sequence: 300}
-	f.Add(Verbatim([]byte("x")))
+	f.Add(asVerbatim([]byte("x")))
 	for n := range 3 {
 		f.Add(encodeBatch(id, 3, make([][]byte, n)))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		env, err := decodeEnvelope(data)
 		if err != nil {
-			require.ErrorIs(t, err, ErrEntryFormat)
+			require.ErrorIs(t, err, errEntryFormat)
 			return
 		}
 		if env.kind != kindVerbatim {

@@ -156,17 +156,17 @@ func (r *Replica) codingState() *CodingState {
 	return &CodingState{CodingStatus: r.coding.core.CodingStatus(), Counters: r.coding.counts}
 }
 
-// CodingLevels is the number of levels counted one by one.
-const CodingLevels = 8
+// codingLevels is the number of levels counted one by one.
+const codingLevels = 8
 
 // CodingCounters count the work of coding since the start of a replica. Bytes are of
 // payloads or of units, without the headers around both.
 type CodingCounters struct {
 	// Encoded counts the entries coded by this node as a leader, EncodedBytes their payloads.
 	// Levels has the number at each level: unbalanced entries in the first place, levels
-	// beyond CodingLevels in the last. Whole counts large payloads sent whole.
+	// beyond codingLevels in the last. Whole counts large payloads sent whole.
 	Encoded, EncodedBytes uint64
-	Levels                [CodingLevels + 1]uint64
+	Levels                [codingLevels + 1]uint64
 	Whole, WholeBytes     uint64
 	// SentEntries are coded entries and carriers in appends to peers.
 	SentEntries, SentBytes uint64
@@ -220,7 +220,7 @@ func (c *CodingCounters) note(e raft.CodingEvent) {
 	case raft.CodingEncoded:
 		c.Encoded++
 		c.EncodedBytes += bytes
-		c.Levels[min(max(e.Level, 0), CodingLevels)]++
+		c.Levels[min(max(e.Level, 0), codingLevels)]++
 	case raft.CodingWhole:
 		c.Whole++
 		c.WholeBytes += bytes

@@ -145,7 +145,7 @@ func TestCodingCounters(t *testing.T) {
 	require.EqualValues(t, 1, c.Levels[2])
 	require.Equal(t, 3*time.Microsecond, c.MaxDelay)
 	r.RecordCoding(raft.CodingEvent{Kind: raft.CodingEncoded, Level: 100})
-	require.EqualValues(t, 1, c.Levels[CodingLevels])
+	require.EqualValues(t, 1, c.Levels[codingLevels])
 }
 
 type heard int

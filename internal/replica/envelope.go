@@ -14,7 +14,7 @@ import (
 
 // The data of a normal entry begins with one byte that says how the rest is
 // read. It is durable and replicated, so a value is never given a new meaning;
-// a node that meets one it does not know stops (ErrEntryFormat). Entries without
+// a node that meets one it does not know stops (errEntryFormat). Entries without
 // data are the core's own and mean nothing to a state machine.
 //
 //	verbatim  a command, without an id: applied as often as it is in the log
@@ -40,9 +40,9 @@ type envelope struct {
 	commands [][]byte // share the entry's memory
 }
 
-// Verbatim puts a command in an envelope without an id, for hosts that write
+// asVerbatim puts a command in an envelope without an id, for hosts that write
 // entries by themselves.
-func Verbatim(command []byte) []byte {
+func asVerbatim(command []byte) []byte {
 	return append([]byte{kindVerbatim}, command...)
 }
 
@@ -77,7 +77,7 @@ func encodeBatch(id wire.CommandID, floor uint64, commands [][]byte) []byte {
 // decodeEnvelope reads the data of a normal entry that is not empty.
 func decodeEnvelope(data []byte) (envelope, error) {
 	if len(data) == 0 {
-		return envelope{}, fmt.Errorf("%w: no data", ErrEntryFormat)
+		return envelope{}, fmt.Errorf("%w: no data", errEntryFormat)
 	}
 	env := envelope{kind: data[0]}
 	rest := data[1:]
@@ -86,17 +86,17 @@ func decodeEnvelope(data []byte) (envelope, error) {
 		return env, nil
 	}
 	if env.kind < kindVerbatim || env.kind > kindInternal {
-		return envelope{}, fmt.Errorf("%w: it begins with %#02x, a form that this version does not know; run the version that wrote it", ErrEntryFormat, env.kind)
+		return envelope{}, fmt.Errorf("%w: it begins with %#02x, a form that this version does not know; run the version that wrote it", errEntryFormat, env.kind)
 	}
 	for _, v := range []*uint64{&env.id.Origin, &env.id.Boot, &env.id.Sequence, &env.floor} {
 		x, n := binary.Uvarint(rest)
 		if n <= 0 {
-			return envelope{}, fmt.Errorf("%w: its id is cut off", ErrEntryFormat)
+			return envelope{}, fmt.Errorf("%w: its id is cut off", errEntryFormat)
 		}
 		*v, rest = x, rest[n:]
 	}
 	if id := env.id; id.Origin == 0 || id.Sequence == 0 || env.floor > id.Sequence {
-		return envelope{}, fmt.Errorf("%w: id %v with floor %d", ErrEntryFormat, env.id, env.floor)
+		return envelope{}, fmt.Errorf("%w: id %v with floor %d", errEntryFormat, env.id, env.floor)
 	}
 	return env, env.decodeCommands(rest)
 }
@@ -105,7 +105,7 @@ func (env *envelope) decodeCommands(rest []byte) error {
 	switch env.kind {
 	case kindInternal:
 		if len(rest) > 0 {
-			return fmt.Errorf("%w: %d bytes behind the end", ErrEntryFormat, len(rest))
+			return fmt.Errorf("%w: %d bytes behind the end", errEntryFormat, len(rest))
 		}
 		return nil
 	case kindSingle:
@@ -114,20 +114,20 @@ func (env *envelope) decodeCommands(rest []byte) error {
 	}
 	count, n := binary.Uvarint(rest)
 	if n <= 0 || count > uint64(len(rest)-n) {
-		return fmt.Errorf("%w: a batch of %d commands in %d bytes", ErrEntryFormat, count, len(rest))
+		return fmt.Errorf("%w: a batch of %d commands in %d bytes", errEntryFormat, count, len(rest))
 	}
 	rest = rest[n:]
 	env.commands = make([][]byte, count)
 	for i := range env.commands {
 		size, n := binary.Uvarint(rest)
 		if n <= 0 || size > uint64(len(rest)-n) {
-			return fmt.Errorf("%w: command %d of %d is cut off", ErrEntryFormat, i+1, count)
+			return fmt.Errorf("%w: command %d of %d is cut off", errEntryFormat, i+1, count)
 		}
 		end := n + int(size)
 		env.commands[i], rest = rest[n:end:end], rest[end:]
 	}
 	if len(rest) > 0 {
-		return fmt.Errorf("%w: %d bytes behind the last command", ErrEntryFormat, len(rest))
+		return fmt.Errorf("%w: %d bytes behind the last command", errEntryFormat, len(rest))
 	}
 	return nil
 }

@@ -35,9 +35,9 @@ var (
 
 // Errors that callers see inside of others, if at all.
 var (
-	// ErrEntryFormat says that a committed entry cannot be read by this version.
+	// errEntryFormat says that a committed entry cannot be read by this version.
 	// The node stops rather than apply something else than others do.
-	ErrEntryFormat = errors.New("rawnode: unreadable log entry")
+	errEntryFormat = errors.New("rawnode: unreadable log entry")
 	// ErrBadMessage wraps the fault of a peer's message. The message was dropped and counted.
 	ErrBadMessage = errors.New("rawnode: bad message")
 )

@@ -83,12 +83,12 @@ type Settings struct {
 
 // Defaults of [Settings].
 const (
-	DefaultCommandBytes = 8 << 20
-	DefaultBatchBytes   = 256 << 10
-	DefaultQueueBytes   = 64 << 20
-	DefaultCalls        = 64 << 10
-	DefaultBatches      = 256
-	DefaultEagerBatches = 2
+	defaultCommandBytes = 8 << 20
+	defaultBatchBytes   = 256 << 10
+	defaultQueueBytes   = 64 << 20
+	defaultCalls        = 64 << 10
+	defaultBatches      = 256
+	defaultEagerBatches = 2
 	// DefaultEarlyBytes is a second of writes on a disk that takes 16 MB/s, and an eighth of
 	// MaxUncommittedBytes, so that the memory of a leader grows by little. The other members send
 	// as much again in a fraction of a second, if a crash loses it.
@@ -120,8 +120,8 @@ func (c Settings) WithDefaults() Settings {
 		value int
 	}{
 		{&c.ElectionTick, 10}, {&c.HeartbeatTick, 1},
-		{&c.MaxCommandBytes, DefaultCommandBytes}, {&c.MaxBatchBytes, DefaultBatchBytes},
-		{&c.MaxQueueBytes, DefaultQueueBytes}, {&c.MaxCalls, DefaultCalls}, {&c.MaxBatches, DefaultBatches}, {&c.EagerBatches, DefaultEagerBatches},
+		{&c.MaxCommandBytes, defaultCommandBytes}, {&c.MaxBatchBytes, defaultBatchBytes},
+		{&c.MaxQueueBytes, defaultQueueBytes}, {&c.MaxCalls, defaultCalls}, {&c.MaxBatches, defaultBatches}, {&c.EagerBatches, defaultEagerBatches},
 		{&c.MaxAppendBytes, 1 << 20}, {&c.MaxInflightMsgs, 256}, {&c.MaxInflightBytes, 32 << 20},
 		{&c.MaxUncommittedBytes, 128 << 20}, {&c.MaxApplyBytes, 8 << 20}, {&c.MaxEarlyApplyBytes, DefaultEarlyBytes},
 		{&c.MaxTurnBytes, 512 << 20},

@@ -482,7 +482,7 @@ func TestUnreadableEntryStops(t *testing.T) {
 			c.done[d.Call] = d
 		}
 	}
-	require.ErrorIs(t, n.r.Err(), ErrEntryFormat)
+	require.ErrorIs(t, n.r.Err(), errEntryFormat)
 	require.ErrorContains(t, n.r.Err(), "begins with 0x7f")
 	require.ErrorIs(t, c.result(call).Err, ErrFailed)
 	out := n.r.Flush(c.now)

@@ -31,13 +31,13 @@ type scenario struct {
 	Leases     bool
 	Responders []leases.NodeID
 	// Host is how all hosts are built.
-	Host Host
+	Host hostKind
 
 	// Before is what happens before the exploration begins, with all messages delivered
 	// after each step.
 	Before []step
 	// Changes are the changes of the members that wishes are about.
-	Changes []Change
+	Changes []memberChange
 	// Wishes are what operators and clients ask for, in this order.
 	Wishes []wish
 
@@ -52,27 +52,27 @@ type scenario struct {
 	LeasesLate, Brisk bool
 }
 
-// Host is how a host is built.
-type Host uint8
+// hostKind is how a host is built.
+type hostKind uint8
 
 // The hosts. appliesFirst applies what is committed before Advance, so that a slow one does
 // nothing more; reportsFirst calls Advance before ApplyConfChange, as etcd's leader does;
 // threads writes and applies asynchronously (raft.Config.AsyncStorageWrites).
 const (
-	appliesFirst Host = iota
+	appliesFirst hostKind = iota
 	reportsFirst
 	threads
 )
 
-// Change is a change of the members, as pb.ConfChangesFromString reads it.
-type Change struct {
+// memberChange is a change of the members, as pb.ConfChangesFromString reads it.
+type memberChange struct {
 	Text string
 	// Joint is pb.ConfChangeTransitionAuto, or another.
 	Joint pb.ConfChangeTransition
 }
 
 // V2 returns the change as proposed.
-func (c Change) V2() *pb.ConfChangeV2 {
+func (c memberChange) V2() *pb.ConfChangeV2 {
 	if c.Text == "" {
 		return &pb.ConfChangeV2{}
 	}

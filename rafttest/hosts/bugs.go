@@ -5,44 +5,44 @@ package hosts
 
 import "fmt"
 
-// Bug is a mistake that is made on purpose, in a host or around a library.
-type Bug byte
+// bug is a mistake that is made on purpose, in a host or around a library.
+type bug byte
 
 // The mistakes. All but the first are a library's: the fact of the same number
 // forbids each to the library.
 const (
-	NoBug Bug = iota
-	// ReusedReadIDs: the host numbers read requests from 1 again after a
+	noBug bug = iota
+	// reusedReadIDs: the host numbers read requests from 1 again after a
 	// restart (fact 14).
-	ReusedReadIDs
-	// NeedsContext: a part of each entry travels in the message's Context
+	reusedReadIDs
+	// needsContext: a part of each entry travels in the message's Context
 	// (fact 1).
-	NeedsContext
-	// NeedsBeatContext: heartbeats without Context do not count (fact 1).
-	NeedsBeatContext
-	// OwnFirstByte: entries begin with a byte of the library's (fact 2).
-	OwnFirstByte
-	// CodesVetoed: all payloads are coded (fact 3).
-	CodesVetoed
-	// HandsOutCoded: entries of other members are handed out as stored (fact
+	needsContext
+	// needsBeatContext: heartbeats without Context do not count (fact 1).
+	needsBeatContext
+	// ownFirstByte: entries begin with a byte of the library's (fact 2).
+	ownFirstByte
+	// codesVetoed: all payloads are coded (fact 3).
+	codesVetoed
+	// handsOutCoded: entries of other members are handed out as stored (fact
 	// 4).
-	HandsOutCoded
-	// RewritesStored: an append begins with an entry that is stored (fact 5).
-	RewritesStored
-	// LocalsFirst: messages to the storage threads come first (fact 6).
-	LocalsFirst
-	// CountsAnswers: each append wants its own acknowledgement (fact 7).
-	CountsAnswers
-	// SendsNewTypes: messages of a type that raftpb does not name (fact 8).
-	SendsNewTypes
-	// MatchAhead: Progress.Match is more than a member has (fact 9).
-	MatchAhead
-	// HoldsBack: committed entries are handed out late (fact 12).
-	HoldsBack
-	// MarshalsAgain: changes of the members are marshalled anew (fact 13).
-	MarshalsAgain
-	// TrustsOrder: what arrives twice or late is taken for new (fact 14).
-	TrustsOrder
+	handsOutCoded
+	// rewritesStored: an append begins with an entry that is stored (fact 5).
+	rewritesStored
+	// sendsLocalsFirst: messages to the storage threads come first (fact 6).
+	sendsLocalsFirst
+	// countsAnswers: each append wants its own acknowledgement (fact 7).
+	countsAnswers
+	// sendsNewTypes: messages of a type that raftpb does not name (fact 8).
+	sendsNewTypes
+	// saysMatchAhead: Progress.Match is more than a member has (fact 9).
+	saysMatchAhead
+	// holdsBack: committed entries are handed out late (fact 12).
+	holdsBack
+	// marshalsAgain: changes of the members are marshalled anew (fact 13).
+	marshalsAgain
+	// trustsOrder: what arrives twice or late is taken for new (fact 14).
+	trustsOrder
 	bugs
 )
 
@@ -51,7 +51,7 @@ var bugNames = [bugs]string{"NoBug", "ReusedReadIDs", "NeedsContext", "NeedsBeat
 	"MarshalsAgain", "TrustsOrder"}
 
 // String returns the constant's name.
-func (b Bug) String() string {
+func (b bug) String() string {
 	if b < bugs {
 		return bugNames[b]
 	}
@@ -59,19 +59,19 @@ func (b Bug) String() string {
 }
 
 // wrap puts a mistake around a core.
-func (b Bug) wrap(c Core, m *machine) Core {
+func (b bug) wrap(c core, m *machine) core {
 	switch b {
-	case NeedsContext:
-		return &contextual{Core: c}
-	case NeedsBeatContext:
+	case needsContext:
+		return &contextual{core: c}
+	case needsBeatContext:
 		return beatContextual{c}
-	case OwnFirstByte:
-		return &recoder{Core: c, to: mark, from: unmark}
-	case CodesVetoed:
-		return &recoder{Core: c, to: flipBody, from: flipBody}
-	case HandsOutCoded:
+	case ownFirstByte:
+		return &recoder{core: c, to: mark, from: unmark}
+	case codesVetoed:
+		return &recoder{core: c, to: flipBody, from: flipBody}
+	case handsOutCoded:
 		own := map[string]bool{}
-		return &recoder{Core: c,
+		return &recoder{core: c,
 			to: func(d []byte) []byte { own[string(d)] = true; return flipBody(d) },
 			from: func(d []byte) []byte {
 				if flipped := flipBody(d); own[string(flipped)] {
@@ -79,21 +79,21 @@ func (b Bug) wrap(c Core, m *machine) Core {
 				}
 				return d
 			}}
-	case RewritesStored:
+	case rewritesStored:
 		return rewriter{c, m.disk}
-	case LocalsFirst:
+	case sendsLocalsFirst:
 		return localsFirst{c}
-	case CountsAnswers:
-		return &answerCounter{Core: c, sent: map[uint64][]uint64{}}
-	case SendsNewTypes:
+	case countsAnswers:
+		return &answerCounter{core: c, sent: map[uint64][]uint64{}}
+	case sendsNewTypes:
 		return newTypes{c, m}
-	case MatchAhead:
+	case saysMatchAhead:
 		return matchAhead{c}
-	case HoldsBack:
-		return &holder{Core: c, m: m}
-	case MarshalsAgain:
+	case holdsBack:
+		return &holder{core: c, m: m}
+	case marshalsAgain:
 		return remarshaller{c}
-	case TrustsOrder:
+	case trustsOrder:
 		return orderTruster{c, m.disk}
 	}
 	return c

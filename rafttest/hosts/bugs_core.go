@@ -49,10 +49,10 @@ func mapEntries(entries []*pb.Entry, f func([]byte) []byte) []*pb.Entry {
 }
 
 // contextual moves the last byte of appended entries into the Context.
-type contextual struct{ Core }
+type contextual struct{ core }
 
 func (c *contextual) Ready() raft.Ready {
-	rd := c.Core.Ready()
+	rd := c.core.Ready()
 	rd.Messages = mapMessages(rd.Messages, func(m *pb.Message) *pb.Message {
 		if m.GetType() != pb.MsgApp {
 			return m
@@ -83,14 +83,14 @@ func (c *contextual) Step(m *pb.Message) error {
 			return d
 		})
 	}
-	return c.Core.Step(m)
+	return c.core.Step(m)
 }
 
 // beatContextual ignores heartbeats without their Context.
-type beatContextual struct{ Core }
+type beatContextual struct{ core }
 
 func (c beatContextual) Ready() raft.Ready {
-	rd := c.Core.Ready()
+	rd := c.core.Ready()
 	rd.Messages = mapMessages(rd.Messages, func(m *pb.Message) *pb.Message {
 		if m.GetType() == pb.MsgHeartbeat {
 			m = shallow(m)
@@ -109,12 +109,12 @@ func (c beatContextual) Step(m *pb.Message) error {
 		m = shallow(m)
 		m.Context = m.GetContext()[4:]
 	}
-	return c.Core.Step(m)
+	return c.core.Step(m)
 }
 
 // recoder changes what is proposed on its way in, and back on its way out.
 type recoder struct {
-	Core
+	core
 	to, from func([]byte) []byte
 }
 
@@ -130,10 +130,10 @@ func flipBody(d []byte) []byte {
 	return d
 }
 
-func (c *recoder) Propose(data []byte) error { return c.Core.Propose(c.to(data)) }
+func (c *recoder) Propose(data []byte) error { return c.core.Propose(c.to(data)) }
 
 func (c *recoder) Ready() raft.Ready {
-	rd := c.Core.Ready()
+	rd := c.core.Ready()
 	rd.CommittedEntries = mapEntries(rd.CommittedEntries, c.from)
 	rd.Messages = mapMessages(rd.Messages, func(m *pb.Message) *pb.Message {
 		if m.GetType() == pb.MsgStorageApply {
@@ -147,7 +147,7 @@ func (c *recoder) Ready() raft.Ready {
 
 // rewriter writes the last stored entry again in front of new ones.
 type rewriter struct {
-	Core
+	core
 	disk *disk
 }
 
@@ -161,7 +161,7 @@ func (c rewriter) Ready() raft.Ready {
 		}
 		return entries
 	}
-	rd := c.Core.Ready()
+	rd := c.core.Ready()
 	rd.Entries = again(rd.Entries)
 	rd.Messages = mapMessages(rd.Messages, func(m *pb.Message) *pb.Message {
 		if m.GetType() == pb.MsgStorageAppend {
@@ -174,10 +174,10 @@ func (c rewriter) Ready() raft.Ready {
 }
 
 // localsFirst turns the order of messages round.
-type localsFirst struct{ Core }
+type localsFirst struct{ core }
 
 func (c localsFirst) Ready() raft.Ready {
-	rd := c.Core.Ready()
+	rd := c.core.Ready()
 	rd.Messages = slices.Clone(rd.Messages)
 	slices.Reverse(rd.Messages)
 	return rd
@@ -186,12 +186,12 @@ func (c localsFirst) Ready() raft.Ready {
 // answerCounter counts an acknowledgement only for the oldest append without an
 // acknowledgement.
 type answerCounter struct {
-	Core
+	core
 	sent map[uint64][]uint64
 }
 
 func (c *answerCounter) Ready() raft.Ready {
-	rd := c.Core.Ready()
+	rd := c.core.Ready()
 	for _, m := range rd.Messages {
 		if n := len(m.GetEntries()); m.GetType() == pb.MsgApp && n > 0 {
 			if to, last := m.GetTo(), m.GetIndex()+uint64(n); !slices.Contains(c.sent[to], last) {
@@ -211,17 +211,17 @@ func (c *answerCounter) Step(m *pb.Message) error {
 			c.sent[from] = c.sent[from][1:]
 		}
 	}
-	return c.Core.Step(m)
+	return c.core.Step(m)
 }
 
 // newTypes says something with each heartbeat.
 type newTypes struct {
-	Core
+	core
 	m *machine
 }
 
 func (c newTypes) Ready() raft.Ready {
-	rd := c.Core.Ready()
+	rd := c.core.Ready()
 	var more []*pb.Message
 	for _, m := range rd.Messages {
 		if m.GetType() == pb.MsgHeartbeat {
@@ -233,10 +233,10 @@ func (c newTypes) Ready() raft.Ready {
 }
 
 // matchAhead reports members as ahead of their logs.
-type matchAhead struct{ Core }
+type matchAhead struct{ core }
 
 func (c matchAhead) Visit(see func(uint64, bool, tracker.Progress)) {
-	c.Core.Visit(func(id uint64, learner bool, pr tracker.Progress) {
+	c.core.Visit(func(id uint64, learner bool, pr tracker.Progress) {
 		pr.Match += 3
 		see(id, learner, pr)
 	})
@@ -245,7 +245,7 @@ func (c matchAhead) Visit(see func(uint64, bool, tracker.Progress)) {
 // holder keeps committed entries back for a while, from a host that applies the
 // entries of a Ready.
 type holder struct {
-	Core
+	core
 	m    *machine
 	held []*pb.Entry
 	at   time.Duration
@@ -255,10 +255,10 @@ const holdTime = 4 * time.Second
 
 func (c *holder) due() bool { return len(c.held) > 0 && c.m.w.Now()-c.at > holdTime }
 
-func (c *holder) HasReady() bool { return c.Core.HasReady() || c.due() }
+func (c *holder) HasReady() bool { return c.core.HasReady() || c.due() }
 
 func (c *holder) Ready() raft.Ready {
-	rd := c.Core.Ready()
+	rd := c.core.Ready()
 	if len(c.held) == 0 {
 		c.at = c.m.w.Now()
 	}
@@ -271,7 +271,7 @@ func (c *holder) Ready() raft.Ready {
 }
 
 // remarshaller writes changes of the members in its own way.
-type remarshaller struct{ Core }
+type remarshaller struct{ core }
 
 func (c remarshaller) Step(m *pb.Message) error {
 	if m.GetType() == pb.MsgProp {
@@ -297,13 +297,13 @@ func (c remarshaller) Step(m *pb.Message) error {
 			m.Entries[i] = withData(e, data)
 		}
 	}
-	return c.Core.Step(m)
+	return c.core.Step(m)
 }
 
 // orderTruster takes the commit index of a message from the leader for a fact
 // about its own log, as if what came before had all arrived.
 type orderTruster struct {
-	Core
+	core
 	disk *disk
 }
 
@@ -315,5 +315,5 @@ func (c orderTruster) Step(m *pb.Message) error {
 			m.LogTerm = &term
 		}
 	}
-	return c.Core.Step(m)
+	return c.core.Step(m)
 }

@@ -14,32 +14,32 @@ import (
 // number of seeds.
 func TestPlantedBugs(t *testing.T) {
 	for _, tt := range []struct {
-		bug    Bug
-		kind   Kind
+		bug    bug
+		kind   kind
 		within uint64
 	}{
-		{NeedsContext, EtcdLike, 3},
-		{NeedsBeatContext, CockroachLike, 3},
-		{OwnFirstByte, CockroachLike, 3},
-		{CodesVetoed, CockroachLike, 5},
-		{HandsOutCoded, EtcdLike, 3},
-		{HandsOutCoded, CockroachLike, 3},
-		{RewritesStored, EtcdLike, 3},
-		{RewritesStored, CockroachLike, 3},
-		{LocalsFirst, CockroachLike, 3},
-		{CountsAnswers, EtcdLike, 5},
-		{CountsAnswers, CockroachLike, 5},
-		{SendsNewTypes, CockroachLike, 3},
-		{MatchAhead, EtcdLike, 3},
-		{MatchAhead, CockroachLike, 3},
-		{HoldsBack, EtcdLike, 5},
-		{MarshalsAgain, EtcdLike, 20},
-		{MarshalsAgain, CockroachLike, 20},
-		{TrustsOrder, EtcdLike, 200}, // of 300 seeds, 3 to 5 find it
+		{needsContext, etcdLike, 3},
+		{needsBeatContext, cockroachLike, 3},
+		{ownFirstByte, cockroachLike, 3},
+		{codesVetoed, cockroachLike, 5},
+		{handsOutCoded, etcdLike, 3},
+		{handsOutCoded, cockroachLike, 3},
+		{rewritesStored, etcdLike, 3},
+		{rewritesStored, cockroachLike, 3},
+		{sendsLocalsFirst, cockroachLike, 3},
+		{countsAnswers, etcdLike, 5},
+		{countsAnswers, cockroachLike, 5},
+		{sendsNewTypes, cockroachLike, 3},
+		{saysMatchAhead, etcdLike, 3},
+		{saysMatchAhead, cockroachLike, 3},
+		{holdsBack, etcdLike, 5},
+		{marshalsAgain, etcdLike, 20},
+		{marshalsAgain, cockroachLike, 20},
+		{trustsOrder, etcdLike, 200}, // of 300 seeds, 3 to 5 find it
 	} {
 		t.Run(fmt.Sprintf("%v/%v", tt.bug, tt.kind), func(t *testing.T) {
 			for seed := uint64(1); seed <= tt.within; seed++ {
-				if r := Run(seed, Options{Kind: tt.kind, Library: Weft(), Bug: tt.bug}); r.Err != nil {
+				if r := run(seed, options{Kind: tt.kind, Library: weft(), Bug: tt.bug}); r.Err != nil {
 					t.Log(r.Err)
 					return
 				}

@@ -14,7 +14,7 @@ import (
 )
 
 // calmSim founds a group without faults, and lets it elect a leader.
-func calmSim(t *testing.T, seed uint64, opts Options, changes ...func(*plan)) (w *sim, lead *replica) {
+func calmSim(t *testing.T, seed uint64, opts options, changes ...func(*plan)) (w *sim, lead *replica) {
 	t.Helper()
 	w = newSim(seed, opts)
 	t.Cleanup(seedEntropy(world.NewDraws(seed, 5)))
@@ -39,8 +39,8 @@ func calmPlan() plan {
 // request is held up, the process that asked ends, the next one asks again, and
 // then the old answer arrives.
 func TestAnswerToAnEarlierProcess(t *testing.T) {
-	stale := func(seed uint64, lib Library, bug Bug) error {
-		w, lead := calmSim(t, seed, Options{Kind: EtcdLike, Library: lib, Bug: bug})
+	stale := func(seed uint64, lib library, bug bug) error {
+		w, lead := calmSim(t, seed, options{Kind: etcdLike, Library: lib, Bug: bug})
 		reader := w.machines[lead.m.id%3]
 		slow := w.links.Link(lead.m.id, reader.id)
 		call := func(m *machine, kind register.Kind) (answered *bool) {
@@ -69,11 +69,11 @@ func TestAnswerToAnEarlierProcess(t *testing.T) {
 		w.checkHistory()
 		return w.err
 	}
-	for _, lib := range libraries(EtcdLike) {
+	for _, lib := range libraries(etcdLike) {
 		found := false
 		for seed := uint64(1); seed <= 4; seed++ {
-			require.NoError(t, stale(seed, lib, NoBug), lib.Name)
-			if err := stale(seed, lib, ReusedReadIDs); err != nil {
+			require.NoError(t, stale(seed, lib, noBug), lib.Name)
+			if err := stale(seed, lib, reusedReadIDs); err != nil {
 				require.ErrorContains(t, err, "not linearizable", lib.Name)
 				found = true
 			}

@@ -33,7 +33,7 @@ type rush struct {
 	draws world.Draws
 }
 
-func drawRush(d world.Draws, opts Options) (r rush) {
+func drawRush(d world.Draws, opts options) (r rush) {
 	if !opts.Rush {
 		return rush{}
 	}
@@ -101,7 +101,7 @@ func (w *sim) someChange(r, leader *replica) pb.ConfChangeI {
 func (w *sim) promotion(r *replica, id uint64, others []uint64) pb.ConfChangeI {
 	d := w.rush.draws
 	w.reach.Promotions++
-	if w.opts.Kind == EtcdLike || d.Chance(0.3) {
+	if w.opts.Kind == etcdLike || d.Chance(0.3) {
 		return &pb.ConfChange{Type: pb.ConfChangeAddNode.Enum(), NodeId: &id, Context: w.view(r)}
 	}
 	w.reach.Joints++
@@ -118,7 +118,7 @@ func (w *sim) promotion(r *replica, id uint64, others []uint64) pb.ConfChangeI {
 
 // view is the members for which a cockroach-like host made a change, as the change carries them.
 func (w *sim) view(r *replica) []byte {
-	if w.opts.Kind == EtcdLike {
+	if w.opts.Kind == etcdLike {
 		return nil
 	}
 	return viewOf(r.state.conf)
@@ -135,7 +135,7 @@ func viewOf(conf *pb.ConfState) []byte {
 // fits reports whether a committed change fits the members in force. Each member answers alike.
 func (r *replica) fits(cc pb.ConfChangeI) bool {
 	v2 := cc.AsV2()
-	if r.w.opts.Kind == CockroachLike {
+	if r.w.opts.Kind == cockroachLike {
 		return len(v2.GetContext()) == 0 || string(v2.GetContext()) == string(viewOf(r.state.conf))
 	}
 	votes := func(id uint64) bool { return slices.Contains(r.state.conf.GetVoters(), id) }
@@ -163,7 +163,7 @@ func (r *replica) fits(cc pb.ConfChangeI) bool {
 func (r *replica) refuse(e *pb.Entry) {
 	r.w.reach.ChangesRefused++
 	r.w.say(r.m.id, "refuses the change at %d", e.GetIndex())
-	if r.w.opts.Kind == EtcdLike {
+	if r.w.opts.Kind == etcdLike {
 		none := uint64(0)
 		r.core.ApplyConfChange(&pb.ConfChange{Type: pb.ConfChangeRemoveNode.Enum(), NodeId: &none})
 	}

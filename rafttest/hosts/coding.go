@@ -17,13 +17,13 @@ const codedThreshold = 128
 // codingMemory is small, so that units compete for room.
 const codingMemory = 256 << 10
 
-// Coded is this module's library with coded entries, configured for each kind
+// coded is this module's library with coded entries, configured for each kind
 // of host: a host that looks into entries names how far, and the entries needed
 // whole. Changes, if any, are made to this configuration.
-func Coded(kind Kind, changes ...func(*raft.Coding)) Library {
-	return Library{
+func coded(kind kind, changes ...func(*raft.Coding)) library {
+	return library{
 		Name: "weft coded", Coded: true, Types: int(raft.MsgUnitsAsk) + 1,
-		New: func(reach *Reach, cfg raft.Config) (Core, error) {
+		New: func(reach *reach, cfg raft.Config) (core, error) {
 			c := codingFor(kind)
 			c.Recorder = reach
 			if cfg.Rand != nil {
@@ -58,9 +58,9 @@ func drawCoding(c *raft.Coding, r raft.Rand) {
 	}
 }
 
-func codingFor(kind Kind) *raft.Coding {
+func codingFor(kind kind) *raft.Coding {
 	c := &raft.Coding{Threshold: codedThreshold, Memory: codingMemory}
-	if kind == CockroachLike {
+	if kind == cockroachLike {
 		c.ClearPrefix = headLen
 		c.Veto = func(data []byte) bool { return len(data) > 0 && encoding(data[0]) == sideloaded }
 	}
@@ -76,7 +76,7 @@ type codedCore interface {
 // leaveCoded has all members write plain entries from now on, and lets the first
 // go when the logs of all have none that are coded: a member whose own log is
 // free of them could still be sent some.
-func leaveCoded(w *sim, to Library) bool {
+func leaveCoded(w *sim, to library) bool {
 	if to.Coded {
 		return true
 	}
@@ -132,14 +132,14 @@ const (
 // isCoded reports whether an entry is stored as an envelope.
 func (w *sim) isCoded(e *pb.Entry) bool {
 	prefix := 0
-	if w.opts.Kind == CockroachLike {
+	if w.opts.Kind == cockroachLike {
 		prefix = headLen
 	}
 	return e.GetType() == pb.EntryNormal && ecraft.IsEnvelope(e.GetData(), prefix)
 }
 
 // RecordCoding counts a core's reports.
-func (r *Reach) RecordCoding(e raft.CodingEvent) {
+func (r *reach) RecordCoding(e raft.CodingEvent) {
 	switch e.Kind {
 	case raft.CodingFallback, raft.CodingHedged:
 		r.Riders++

@@ -10,10 +10,10 @@
 // answers away. A library that is to take another's place must bear all of it.
 // README.md lists such facts. The two hosts here act by them:
 //
-//   - [EtcdLike] writes in its Ready loop, sends appends through a stream that
+//   - [etcdLike] writes in its Ready loop, sends appends through a stream that
 //     keeps only entries and commit index of a message in sequence, applies
 //     beside the loop, and reads by read index.
-//   - [CockroachLike] writes asynchronously, looks at the first bytes of every
+//   - [cockroachLike] writes asynchronously, looks at the first bytes of every
 //     entry it appends or loads, keeps large payloads outside the log, merges
 //     heartbeats, counts messages in arrays by type, and truncates, throttles
 //     and transfers by Progress.Match.
@@ -23,13 +23,13 @@
 //
 // # A run
 //
-// [Run] founds a group of three to five, lets clients put and get through any
+// [run] founds a group of three to five, lets clients put and get through any
 // member, operators replace members, and faults happen: torn writes and
 // crashes, pauses of seconds, links cut or lossy, streams broken. Then the
 // faults end; the group must elect a leader, answer at each member, and come to
 // one state. All that clients saw must be linearizable, and each payload that is
 // applied is compared with what was proposed, byte for byte.
 //
-// A [Bug] breaks one rule on purpose, in the host or in a wrapper around the
+// A [bug] breaks one rule on purpose, in the host or in a wrapper around the
 // library: each is found, so a rule that is broken shows.
 package hosts

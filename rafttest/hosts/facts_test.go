@@ -17,23 +17,23 @@ import (
 // TestCodingNeedsTheHost leaves out, one at a time, the settings that a host which
 // looks into entries must make for coding. Each omission is noticed.
 func TestCodingNeedsTheHost(t *testing.T) {
-	unedited := Coded(CockroachLike)
+	unedited := coded(cockroachLike)
 	unedited.Types = upstreamTypes
 	for _, tt := range []struct {
 		name   string
-		lib    Library
+		lib    library
 		within uint64
 		want   string
 	}{
 		{"arrays by message type as they were", unedited, 10, "index out of range"},
-		{"no clear prefix", Coded(CockroachLike, func(c *raft.Coding) { c.ClearPrefix = 0 }), 10, "entry is encoded as"},
-		{"a clear prefix that is too short", Coded(CockroachLike, func(c *raft.Coding) { c.ClearPrefix = 9 }), 10, "dies: entry"},
-		{"no veto", Coded(CockroachLike, func(c *raft.Coding) { c.Veto = nil }), 20, "stand outside the log"},
-		{"memory without a bound", Coded(CockroachLike, func(c *raft.Coding) { c.Memory = 1 << 30 }), 60, "bytes of units"},
+		{"no clear prefix", coded(cockroachLike, func(c *raft.Coding) { c.ClearPrefix = 0 }), 10, "entry is encoded as"},
+		{"a clear prefix that is too short", coded(cockroachLike, func(c *raft.Coding) { c.ClearPrefix = 9 }), 10, "dies: entry"},
+		{"no veto", coded(cockroachLike, func(c *raft.Coding) { c.Veto = nil }), 20, "stand outside the log"},
+		{"memory without a bound", coded(cockroachLike, func(c *raft.Coding) { c.Memory = 1 << 30 }), 60, "bytes of units"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for seed := uint64(1); seed <= tt.within; seed++ {
-				if r := Run(seed, Options{Kind: CockroachLike, Library: tt.lib}); r.Err != nil {
+				if r := run(seed, options{Kind: cockroachLike, Library: tt.lib}); r.Err != nil {
 					require.ErrorContains(t, r.Err, tt.want)
 					return
 				}
@@ -64,8 +64,8 @@ func halves(c *raft.Coding) { c.Policy, c.GossipGap, c.GossipDelay = ecraft.Fixe
 // entry that it sends, and gets the whole charge back.
 func TestTokensAreWhatTravels(t *testing.T) {
 	const n, size = 40, 16 << 10
-	for _, lib := range []Library{Upstream(), Weft(), Coded(CockroachLike, halves)} {
-		w, lead := calmSim(t, 7, Options{Kind: CockroachLike, Library: lib})
+	for _, lib := range []library{upstreamLibrary(), weft(), coded(cockroachLike, halves)} {
+		w, lead := calmSim(t, 7, options{Kind: cockroachLike, Library: lib})
 		putMany(t, w, lead.m, n, size)
 		h := lead.m.proc.(*cockroach)
 		require.True(t, h.allReturned(), lib.Name)
@@ -86,8 +86,8 @@ func TestTokensAreWhatTravels(t *testing.T) {
 // leadership by Progress.Match, so it must not pass what a member can apply,
 // even while the member acknowledges more.
 func TestShownMatchCountsWholeEntriesOnly(t *testing.T) {
-	ahead := func(t *testing.T, lib Library) (committed, beyond bool) {
-		w, lead := calmSim(t, 3, Options{Kind: CockroachLike, Library: lib})
+	ahead := func(t *testing.T, lib library) (committed, beyond bool) {
+		w, lead := calmSim(t, 3, options{Kind: cockroachLike, Library: lib})
 		putMany(t, w, lead.m, 3, 0) // so that all have said that they read coded entries
 		var others []*machine
 		for _, m := range w.machines {
@@ -114,13 +114,13 @@ func TestShownMatchCountsWholeEntriesOnly(t *testing.T) {
 		require.True(t, done, "%v %s", w.err, w.describe())
 		return committed, beyond
 	}
-	committed, beyond := ahead(t, Coded(CockroachLike, halves))
+	committed, beyond := ahead(t, coded(cockroachLike, halves))
 	require.True(t, committed, "the entry was whole everywhere before it was committed: nothing was tested")
 	require.False(t, beyond, "Match passes what a member has whole")
 
-	liar := Coded(CockroachLike, halves)
+	liar := coded(cockroachLike, halves)
 	honest := liar.New
-	liar.New = func(r *Reach, cfg raft.Config) (Core, error) {
+	liar.New = func(r *reach, cfg raft.Config) (core, error) {
 		c, err := honest(r, cfg)
 		return acknowledgedMatch{c.(weftCore)}, err
 	}
@@ -144,8 +144,8 @@ func (c acknowledgedMatch) Visit(see func(uint64, bool, tracker.Progress)) {
 // not reach each other.
 func TestPayloadsComeInTime(t *testing.T) {
 	for _, apart := range []bool{false, true} {
-		for _, lib := range []Library{Upstream(), Weft(), Coded(EtcdLike, halves)} {
-			w, lead := calmSim(t, 5, Options{Kind: EtcdLike, Library: lib})
+		for _, lib := range []library{upstreamLibrary(), weft(), coded(etcdLike, halves)} {
+			w, lead := calmSim(t, 5, options{Kind: etcdLike, Library: lib})
 			if apart {
 				for _, from := range w.machines {
 					for _, to := range w.machines {
@@ -189,8 +189,8 @@ func TestPayloadsComeInTime(t *testing.T) {
 // sends no more bytes than its limits allow.
 func TestQueuesAreBounded(t *testing.T) {
 	const size, puts = 10 << 10, 200
-	flood := func(lib Library, most uint64) (kept, sent int) {
-		w, lead := calmSim(t, 9, Options{Kind: EtcdLike, Library: lib}, func(p *plan) {
+	flood := func(lib library, most uint64) (kept, sent int) {
+		w, lead := calmSim(t, 9, options{Kind: etcdLike, Library: lib}, func(p *plan) {
 			p.maxUncommitted, p.maxInflightBytes, p.maxSizePerMsg = most, most, size
 		})
 		before := lead.m.disk.live.last()
@@ -216,7 +216,7 @@ func TestQueuesAreBounded(t *testing.T) {
 		}
 		return kept, sent
 	}
-	for _, lib := range []Library{Upstream(), Weft(), Coded(EtcdLike, halves)} {
+	for _, lib := range []library{upstreamLibrary(), weft(), coded(etcdLike, halves)} {
 		const most = 256 << 10
 		kept, sent := flood(lib, most)
 		t.Logf("%-10s keeps %d KiB and sends %d KiB to each; the limit is %d KiB", lib.Name, kept>>10, sent>>10, most>>10)

@@ -215,7 +215,7 @@ func (w *sim) changeMembers(leader *replica) {
 			return
 		}
 		w.reach.Promotions++
-		if w.opts.Kind == EtcdLike {
+		if w.opts.Kind == etcdLike {
 			w.propose(leader, &pb.ConfChange{Type: pb.ConfChangeAddNode.Enum(), NodeId: &id})
 			return
 		}
@@ -248,7 +248,7 @@ func (w *sim) propose(r *replica, cc pb.ConfChangeI) {
 	w.check.changes = append(w.check.changes, string(data))
 	r.m.run(func() {
 		to := r.m.id
-		if lead := r.core.State().Lead; w.opts.Kind == CockroachLike && lead != 0 {
+		if lead := r.core.State().Lead; w.opts.Kind == cockroachLike && lead != 0 {
 			to = lead
 		}
 		m := &pb.Message{Type: pb.MsgProp.Enum(), From: &r.m.id, To: &to,

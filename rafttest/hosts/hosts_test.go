@@ -21,18 +21,18 @@ var (
 )
 
 // libraries are what the suite runs in a kind of host.
-func libraries(kind Kind) []Library { return []Library{Upstream(), Weft(), Coded(kind)} }
+func libraries(kind kind) []library { return []library{upstreamLibrary(), weft(), coded(kind)} }
 
-var kinds = []Kind{EtcdLike, CockroachLike}
+var kinds = []kind{etcdLike, cockroachLike}
 
 // runSeeds runs n seeds, or those of the flags.
-func runSeeds(t *testing.T, opts Options, n uint64) Reach {
+func runSeeds(t *testing.T, opts options, n uint64) reach {
 	reached, _ := runLeased(t, opts, n)
 	return reached
 }
 
 // runLeased runs seeds as runSeeds does, and also returns the events of leases.
-func runLeased(t *testing.T, opts Options, n uint64) (reached Reach, leased LeaseReach) {
+func runLeased(t *testing.T, opts options, n uint64) (reached reach, leased leaseReach) {
 	first := *firstSeed
 	if *seedCount != 0 {
 		n = *seedCount
@@ -49,7 +49,7 @@ func runLeased(t *testing.T, opts Options, n uint64) (reached Reach, leased Leas
 		}
 	}
 	for seed := first; seed < first+n; seed++ {
-		r := Run(seed, opts)
+		r := run(seed, opts)
 		if r.Err != nil {
 			t.Errorf("%v\nagain: go test ./rafttest/hosts -run '%s' -seed %d -v\n%s", r.Err, t.Name(), seed, r.Story)
 		}
@@ -62,7 +62,7 @@ func runLeased(t *testing.T, opts Options, n uint64) (reached Reach, leased Leas
 // TestHosts runs both hosts with each library through faults, and looks whether
 // everything happened that can.
 func TestHosts(t *testing.T) {
-	var all Reach
+	var all reach
 	full := *oneSeed == 0 && !testing.Short() && (*seedCount == 0 || *seedCount >= 40)
 	for _, kind := range kinds {
 		for _, lib := range libraries(kind) {
@@ -70,7 +70,7 @@ func TestHosts(t *testing.T) {
 			t.Run(kind.String()+"/"+lib.Name, func(t *testing.T) {
 				ran = true
 				begun := time.Now()
-				reached := runSeeds(t, Options{Kind: kind, Library: lib}, 40)
+				reached := runSeeds(t, options{Kind: kind, Library: lib}, 40)
 				t.Logf("%v\n%v", time.Since(begun).Round(time.Millisecond), reached)
 				all.Add(reached)
 			})
@@ -86,9 +86,9 @@ func TestHosts(t *testing.T) {
 }
 
 // leasedLibraries are what the suite runs with roster leases in a kind of host.
-func leasedLibraries(kind Kind) (libs []Library) {
-	for _, lib := range []Library{Weft(), Coded(kind)} {
-		libs = append(libs, Leased(lib, kind, false, 0), Leased(lib, kind, true, 0))
+func leasedLibraries(kind kind) (libs []library) {
+	for _, lib := range []library{weft(), coded(kind)} {
+		libs = append(libs, leased(lib, kind, false, 0), leased(lib, kind, true, 0))
 	}
 	return libs
 }
@@ -97,7 +97,7 @@ func leasedLibraries(kind Kind) (libs []Library) {
 // off and on, on clocks with rates anywhere within the bound. No answer to a read lacks an entry
 // of its keys that a client may have seen applied before.
 func TestHostsWithLeases(t *testing.T) {
-	var all LeaseReach
+	var all leaseReach
 	full := *oneSeed == 0 && !testing.Short() && (*seedCount == 0 || *seedCount >= 20)
 	for _, kind := range kinds {
 		for _, lib := range leasedLibraries(kind) {
@@ -105,7 +105,7 @@ func TestHostsWithLeases(t *testing.T) {
 			t.Run(kind.String()+"/"+lib.Name, func(t *testing.T) {
 				ran = true
 				begun := time.Now()
-				reached, leased := runLeased(t, Options{Kind: kind, Library: lib}, 20)
+				reached, leased := runLeased(t, options{Kind: kind, Library: lib}, 20)
 				t.Logf("%v\n%v\n%v", time.Since(begun).Round(time.Millisecond), reached, leased)
 				all.Add(leased)
 			})
@@ -124,13 +124,13 @@ func TestHostsWithLeases(t *testing.T) {
 // any more is refused by the hosts.
 func TestChangesAtOnce(t *testing.T) {
 	for _, kind := range kinds {
-		var all Reach
+		var all reach
 		full := *oneSeed == 0 && !testing.Short() && (*seedCount == 0 || *seedCount >= 9)
-		for _, lib := range []Library{Weft(), Coded(kind), Leased(Weft(), kind, false, 0), Leased(Coded(kind), kind, true, 0)} {
+		for _, lib := range []library{weft(), coded(kind), leased(weft(), kind, false, 0), leased(coded(kind), kind, true, 0)} {
 			ran := false
 			t.Run(kind.String()+"/"+lib.Name, func(t *testing.T) {
 				ran = true
-				reached := runSeeds(t, Options{Kind: kind, Library: lib, Rush: true}, 9)
+				reached := runSeeds(t, options{Kind: kind, Library: lib, Rush: true}, 9)
 				t.Logf("pending %d, held %d, refused %d, applied %d, reported first %d", reached.ChangesPending, reached.ChangesHeld,
 					reached.ChangesRefused, reached.ChangesApplied, reached.ChangesReportedFirst)
 				all.Add(reached)
@@ -142,7 +142,7 @@ func TestChangesAtOnce(t *testing.T) {
 			require.NotZero(t, all.ChangesHeld, "%v: held", kind)
 			require.NotZero(t, all.ChangesRefused, "%v: refused", kind)
 			require.NotZero(t, all.ChangesApplied, "%v: applied", kind)
-			require.Equal(t, kind == EtcdLike, all.ChangesReportedFirst > 0, "%v: reported first", kind)
+			require.Equal(t, kind == etcdLike, all.ChangesReportedFirst > 0, "%v: reported first", kind)
 		}
 	}
 }
@@ -152,10 +152,10 @@ func TestChangesAtOnce(t *testing.T) {
 func TestLeasesNeedClocksWithinTheBound(t *testing.T) {
 	const seeds = 1000
 	for _, kind := range kinds {
-		lib := Leased(Weft(), kind, false, 25)
+		lib := leased(weft(), kind, false, 25)
 		found := false
 		for seed := uint64(1); seed <= seeds && !found; seed++ {
-			if r := Run(seed, Options{Kind: kind, Library: lib}); r.Err != nil {
+			if r := run(seed, options{Kind: kind, Library: lib}); r.Err != nil {
 				require.ErrorContains(t, r.Err, "somebody may have seen")
 				t.Log(r.Err)
 				found = true
@@ -170,9 +170,9 @@ func TestSameStory(t *testing.T) {
 	for _, kind := range kinds {
 		for _, lib := range append(libraries(kind), leasedLibraries(kind)...) {
 			for seed := uint64(1); seed <= 2; seed++ {
-				story := func() (string, Result) {
+				story := func() (string, result) {
 					var b strings.Builder
-					r := Run(seed, Options{Kind: kind, Library: lib, Trace: &b})
+					r := run(seed, options{Kind: kind, Library: lib, Trace: &b})
 					return b.String(), r
 				}
 				a, ra := story()

@@ -24,11 +24,11 @@ func (silent) Infof(string, ...any)  {}
 func (silent) Info(...any)           {}
 
 // idleReach is one for all: what the simulator counts is no cost of a group.
-var idleReach Reach
+var idleReach reach
 
 // newIdle makes a member of a group in which nothing happens, and lets it hear
 // of a leader.
-func newIdle(t testing.TB, lib Library) Core {
+func newIdle(t testing.TB, lib library) core {
 	conf := &pb.ConfState{Voters: []uint64{1, 2, 3}}
 	d := newDisk(conf)
 	c, err := lib.New(&idleReach, raft.Config{
@@ -57,10 +57,10 @@ type idleCosts struct {
 	allocsPerRound float64 // of all groups
 }
 
-func measureIdle(t testing.TB, lib Library) (costs idleCosts) {
+func measureIdle(t testing.TB, lib library) (costs idleCosts) {
 	newIdle(t, lib) // tables that the process has once
 	goroutines := runtime.NumGoroutine()
-	groups := make([]Core, idleGroups)
+	groups := make([]core, idleGroups)
 	before := heap()
 	for i := range groups {
 		groups[i] = newIdle(t, lib)
@@ -91,7 +91,7 @@ func heap() uint64 {
 // most do nothing. They cost memory and nothing else.
 func TestIdleGroups(t *testing.T) {
 	base := 0.0
-	for _, lib := range libraries(CockroachLike) {
+	for _, lib := range libraries(cockroachLike) {
 		got := measureIdle(t, lib)
 		t.Logf("%-10s %6.0f bytes a group, %v allocations a round of %d groups", lib.Name, got.bytesPerGroup, got.allocsPerRound, idleGroups)
 		require.LessOrEqual(t, got.goroutines, 0, "%s: goroutines", lib.Name) // one of an earlier test may end meanwhile
@@ -113,14 +113,14 @@ const codedIdleBytes = 1664
 
 // TestIdleGroupsAreMeasured breaks the rule.
 func TestIdleGroupsAreMeasured(t *testing.T) {
-	lib := Weft()
+	lib := weft()
 	make1 := lib.New
 	stop := make(chan struct{})
 	defer close(stop)
-	lib.New = func(r *Reach, cfg raft.Config) (Core, error) {
+	lib.New = func(r *reach, cfg raft.Config) (core, error) {
 		c, err := make1(r, cfg)
 		go func() { <-stop }()
-		return &wasteful{Core: c}, err
+		return &wasteful{core: c}, err
 	}
 	got := measureIdle(t, lib)
 	require.Equal(t, idleGroups, got.goroutines)
@@ -129,11 +129,11 @@ func TestIdleGroupsAreMeasured(t *testing.T) {
 
 // wasteful allocates in each tick.
 type wasteful struct {
-	Core
+	core
 	waste []byte
 }
 
 func (c *wasteful) Tick() {
 	c.waste = make([]byte, 64)
-	c.Core.Tick()
+	c.core.Tick()
 }

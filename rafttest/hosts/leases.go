@@ -19,11 +19,11 @@ const (
 	leaseDriftPPM = 30_000
 )
 
-// Leased is a library with roster leases, on clocks with rates anywhere within the bound.
+// leased is a library with roster leases, on clocks with rates anywhere within the bound.
 // beyond, if not 0, is how many times the bound clocks go beyond it. The etcd-like
 // host shows one revision for its whole store, so to it each entry concerns every
 // key; the other one names the key of an entry.
-func Leased(lib Library, kind Kind, notes bool, beyond float64) Library {
+func leased(lib library, kind kind, notes bool, beyond float64) library {
 	below := lib.New
 	lib.Leased = true
 	lib.Types = max(lib.Types, int(raft.MsgLeases)+1)
@@ -31,7 +31,7 @@ func Leased(lib Library, kind Kind, notes bool, beyond float64) Library {
 	if notes {
 		lib.Name += " with notes"
 	}
-	lib.New = func(reach *Reach, cfg raft.Config) (Core, error) {
+	lib.New = func(reach *reach, cfg raft.Config) (core, error) {
 		rho := leaseDriftPPM / 1e6 * max(beyond, 1)
 		sign := 1.0
 		if cfg.Rand.IntN(2) == 0 {
@@ -50,7 +50,7 @@ func Leased(lib Library, kind Kind, notes bool, beyond float64) Library {
 			DriftPPM: leaseDriftPPM, Resolution: time.Microsecond, Notes: notes,
 			Wanted: []leases.Want{{Nodes: []leases.NodeID{leases.AllVoters}}},
 		}
-		if kind == CockroachLike {
+		if kind == cockroachLike {
 			cfg.Leases.Spans = writtenKeys
 		}
 		return below(reach, cfg)
@@ -86,7 +86,7 @@ func keySpan(key byte) leases.Span { return leases.KeySpan(string(rune('a' + key
 
 // readsSpans draws whether a read names its key, where entries do.
 func (w *sim) readsSpans() bool {
-	return w.opts.Library.Leased && w.opts.Kind == CockroachLike && w.clients.Chance(0.7)
+	return w.opts.Library.Leased && w.opts.Kind == cockroachLike && w.clients.Chance(0.7)
 }
 
 // leasedCore is what a core with leases has beside the rest.
@@ -166,28 +166,28 @@ func (w *sim) someResponders() []leases.Want {
 		}
 		return ids
 	}
-	if w.opts.Kind == EtcdLike {
+	if w.opts.Kind == etcdLike {
 		return []leases.Want{{Nodes: some()}}
 	}
 	middle := keySpan(byte(w.faults.IntN(keys))).Start
 	return []leases.Want{{Span: leases.Span{End: middle}, Nodes: some()}, {Span: leases.Span{Start: middle}, Nodes: some()}}
 }
 
-// LeaseReach counts the events of runs with leases.
-type LeaseReach struct {
+// leaseReach counts the events of runs with leases.
+type leaseReach struct {
 	LocalReads, LeaderReads, WaitedReads, HeldReads, Redirected, NoteCommits uint64
 	Granted, Revoked, Confirmed, Lapsed, Adopted, Removed, Restored          uint64
 	Renamed, Retired, PermitReads                                            uint64
 }
 
 // Add adds the counts of another run.
-func (r *LeaseReach) Add(o LeaseReach) { world.AddCounts(r, o) }
+func (r *leaseReach) Add(o leaseReach) { world.AddCounts(r, o) }
 
 // Missing returns the names of what was never reached.
-func (r LeaseReach) Missing() []string { return world.Zeros(r) }
+func (r leaseReach) Missing() []string { return world.Zeros(r) }
 
 // String lists the counts, some to a line.
-func (r LeaseReach) String() string { return world.Table(r) }
+func (r leaseReach) String() string { return world.Table(r) }
 
 // countLeases adds up the counts of a process's leases, at the process's end.
 func (m *machine) countLeases() {
@@ -195,7 +195,7 @@ func (m *machine) countLeases() {
 		return
 	}
 	s := m.proc.common().core.(leasedCore).LeaseStatus()
-	m.w.leases.Add(LeaseReach{
+	m.w.leases.Add(leaseReach{
 		LocalReads: s.Reads.Local, LeaderReads: s.Reads.Leader, WaitedReads: s.Reads.Waited, HeldReads: s.Reads.Held,
 		Redirected: s.Reads.Redirected, NoteCommits: s.Reads.NoteCommits,
 		Granted: s.Counts.Granted, Revoked: s.Counts.Revoked, Confirmed: s.Counts.Confirmed, Lapsed: s.Counts.Lapsed,

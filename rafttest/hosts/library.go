@@ -11,9 +11,9 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// Core is the RawNode of a library, with a common set of types in place of each
+// core is the RawNode of a library, with a common set of types in place of each
 // library's own.
-type Core interface {
+type core interface {
 	weftcore.Shared
 	TickQuiesced()
 	Ready() raft.Ready
@@ -25,10 +25,10 @@ type Core interface {
 	Visit(func(id uint64, learner bool, pr tracker.Progress))
 }
 
-// Library makes cores. New may count events in Reach.
-type Library struct {
+// library makes cores. New may count events in Reach.
+type library struct {
 	Name string
-	New  func(*Reach, raft.Config) (Core, error)
+	New  func(*reach, raft.Config) (core, error)
 	// Coded says whether entries may travel coded.
 	Coded bool
 	// Leased says that members answer reads by roster leases.
@@ -38,18 +38,18 @@ type Library struct {
 	Types int
 	// mayLeave, if set, prepares a group for another library, and reports
 	// whether it is.
-	mayLeave func(w *sim, to Library) bool
+	mayLeave func(w *sim, to library) bool
 }
 
 // upstreamTypes is the number of message types that raftpb names.
 var upstreamTypes = len(pb.MessageType_name)
 
-// Weft is this module's library, as seen by a host after a swap of the import.
-func Weft() Library {
-	return Library{Name: "weft", Types: upstreamTypes, New: newWeft}
+// weft is this module's library, as seen by a host after a swap of the import.
+func weft() library {
+	return library{Name: "weft", Types: upstreamTypes, New: newWeft}
 }
 
-func newWeft(_ *Reach, cfg raft.Config) (Core, error) {
+func newWeft(_ *reach, cfg raft.Config) (core, error) {
 	rn, err := raft.NewRawNode(&cfg)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func newWeft(_ *Reach, cfg raft.Config) (Core, error) {
 
 type weftCore struct{ *raft.RawNode }
 
-var _ Core = weftCore{}
+var _ core = weftCore{}
 
 // Advance implements Core.
 func (c weftCore) Advance() { c.RawNode.Advance(raft.Ready{}) }

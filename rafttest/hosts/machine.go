@@ -14,7 +14,7 @@ type machine struct {
 	w    *sim
 	id   uint64
 	disk *disk
-	lib  Library
+	lib  library
 	// proc is nil while none runs. A lazy one is made by the first message.
 	proc process
 	lazy bool
@@ -62,9 +62,9 @@ func (m *machine) start() {
 		m.disk.live.base.index+1, m.disk.live.last(), m.disk.live.hard, m.disk.live.state.at)
 	m.w.guard(m.id, func() {
 		switch m.w.opts.Kind {
-		case EtcdLike:
+		case etcdLike:
 			m.proc = newEtcd(m)
-		case CockroachLike:
+		case cockroachLike:
 			m.proc = newCockroach(m)
 		}
 	})

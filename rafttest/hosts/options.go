@@ -10,52 +10,52 @@ import (
 	"github.com/weftraft/weft/internal/world"
 )
 
-// Kind is a kind of host.
-type Kind byte
+// kind is a kind of host.
+type kind byte
 
 // The kinds of hosts.
 const (
-	EtcdLike Kind = iota
-	CockroachLike
+	etcdLike kind = iota
+	cockroachLike
 )
 
 // String returns the kind's name.
-func (k Kind) String() string {
+func (k kind) String() string {
 	switch k {
-	case EtcdLike:
+	case etcdLike:
 		return "etcd-like"
-	case CockroachLike:
+	case cockroachLike:
 		return "cockroach-like"
 	}
 	return fmt.Sprintf("Kind(%d)", byte(k))
 }
 
-// Options shapes a run.
-type Options struct {
-	Kind    Kind
-	Library Library
+// options shapes a run.
+type options struct {
+	Kind    kind
+	Library library
 	// Rolling moves the group, while it runs, to these libraries in order, each
 	// a member at a time.
-	Rolling []Library
+	Rolling []library
 	// Rush has several clients propose changes of the members at once.
 	Rush bool
 	// Bug is broken on purpose.
-	Bug Bug
+	Bug bug
 	// Trace receives what happens, line by line; nil for nothing.
 	Trace io.Writer
 }
 
-// Result is the outcome of a run.
-type Result struct {
+// result is the outcome of a run.
+type result struct {
 	Seed    uint64
 	Err     error
 	Story   string // the last lines before a failure
-	Reached Reach
-	Leases  LeaseReach
+	Reached reach
+	Leases  leaseReach
 }
 
-// Reach counts the events of runs: an event with count zero was not tested.
-type Reach struct {
+// reach counts the events of runs: an event with count zero was not tested.
+type reach struct {
 	Commands, Reads, Duplicates, Histories uint64
 	world.NetworkCounts
 	HungDisks, SlowDisks, SlowMachines                                 uint64
@@ -77,10 +77,10 @@ type Reach struct {
 }
 
 // Add adds the counts of another run.
-func (r *Reach) Add(o Reach) { world.AddCounts(r, o) }
+func (r *reach) Add(o reach) { world.AddCounts(r, o) }
 
 // Missing returns the names of what was never reached.
-func (r Reach) Missing() []string { return world.Zeros(r) }
+func (r reach) Missing() []string { return world.Zeros(r) }
 
 // String lists the counts, some to a line.
-func (r Reach) String() string { return world.Table(r) }
+func (r reach) String() string { return world.Table(r) }

@@ -74,7 +74,7 @@ func (h *cockroach) wake() {
 // checkRest looks whether a group to which nothing happens comes to rest, sends
 // nothing then, and wakes when it is needed.
 func (w *sim) checkRest() {
-	if w.opts.Kind != CockroachLike || w.plan.checkQuorum {
+	if w.opts.Kind != cockroachLike || w.plan.checkQuorum {
 		return
 	}
 	if !w.runUntil(w.Now()+calmTime, w.atRest) {

@@ -35,7 +35,7 @@ type confirmedRead struct {
 func (r *replica) ask(c command, done func(uint32)) {
 	r.reads.count++
 	id := r.m.id<<56 | uint64(r.m.life)<<32 | r.reads.count
-	if r.w.opts.Bug == ReusedReadIDs {
+	if r.w.opts.Bug == reusedReadIDs {
 		id = r.reads.count
 	}
 	q, spans := reading{c.key, done, r.w.check.fresh}, []leases.Span(nil)
@@ -79,7 +79,7 @@ func (r *replica) confirm(states []raft.ReadState) {
 
 // checkFresh checks the index of a read.
 func (r *replica) checkFresh(q reading, index uint64) {
-	if index < q.fresh && r.w.opts.Bug == NoBug {
+	if index < q.fresh && r.w.opts.Bug == noBug {
 		r.w.fail("n%d is to read key %d at %d; somebody may have seen %d when the read began", r.m.id, q.key, index, q.fresh)
 	}
 }

@@ -21,7 +21,7 @@ import (
 type replica struct {
 	m    *machine
 	w    *sim
-	core Core
+	core core
 	// state is the applied state.
 	state state
 	// changing counts the changes handed out and not applied yet.

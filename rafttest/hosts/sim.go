@@ -23,7 +23,7 @@ import (
 type sim struct {
 	world.Agenda
 	story world.Story
-	opts  Options
+	opts  options
 	plan  plan
 	// Streams of randomness, so that more draws from a stream leave the others
 	// alone.
@@ -42,12 +42,12 @@ type sim struct {
 	rush    rush
 	roll    upgrade
 	history []access
-	reach   Reach
-	leases  LeaseReach
+	reach   reach
+	leases  leaseReach
 	err     error
 }
 
-func newSim(seed uint64, opts Options) *sim {
+func newSim(seed uint64, opts options) *sim {
 	draw := func(stream uint64) world.Draws { return world.NewDraws(seed, stream) }
 	w := &sim{opts: opts, plan: drawPlan(draw(1)), faults: draw(2), net: draw(3), clients: draw(4)}
 	w.check.w = w
@@ -64,9 +64,9 @@ func newSim(seed uint64, opts Options) *sim {
 	return w
 }
 
-// Run runs a seed. It sets the reader of crypto/rand, because upstream's
+// run runs a seed. It sets the reader of crypto/rand, because upstream's
 // library draws from the reader: one run at a time.
-func Run(seed uint64, opts Options) Result {
+func run(seed uint64, opts options) result {
 	w := newSim(seed, opts)
 	defer seedEntropy(world.NewDraws(seed, 5))()
 	w.say(0, "plan: %+v", w.plan)
@@ -94,7 +94,7 @@ func Run(seed uint64, opts Options) Result {
 		m.countLeases()
 	}
 	w.reach.NetworkCounts = w.links.NetworkCounts
-	r := Result{Seed: seed, Err: w.err, Reached: w.reach, Leases: w.leases}
+	r := result{Seed: seed, Err: w.err, Reached: w.reach, Leases: w.leases}
 	if r.Err != nil {
 		r.Err = fmt.Errorf("seed %d, %v on %s: %w", seed, opts.Kind, opts.Library.Name, r.Err)
 		r.Story = w.story.Recent()
@@ -245,7 +245,7 @@ func (c *checker) applies(r *replica, e *pb.Entry) {
 // names none.
 func (c *checker) shows(e *pb.Entry) {
 	var spans []leases.Span
-	if c.w.opts.Kind == CockroachLike && e.GetType() == pb.EntryNormal {
+	if c.w.opts.Kind == cockroachLike && e.GetType() == pb.EntryNormal {
 		spans = writtenKeys(e.GetData())
 	}
 	for key := range c.freshOf {

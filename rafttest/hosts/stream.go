@@ -30,7 +30,7 @@ func (c *cursor) moved(m *pb.Message) {
 	c.index, c.term = m.GetIndex()+uint64(len(m.GetEntries())), m.GetTerm()
 }
 
-func (c *cursor) encode(m *pb.Message, reach *Reach) []byte {
+func (c *cursor) encode(m *pb.Message, reach *reach) []byte {
 	defer c.moved(m)
 	if !c.follows(m) {
 		reach.WholeAppends++

@@ -19,7 +19,7 @@ type upgrade struct {
 }
 
 // target is the library of new processes.
-func (w *sim) target() Library {
+func (w *sim) target() library {
 	if len(w.opts.Rolling) == 0 {
 		return w.opts.Library
 	}
@@ -82,7 +82,7 @@ func (u *upgrade) next() {
 
 // mayMove reports whether an operator would restart a member now: all members
 // run, and what it leaves behind can be read by the next library.
-func (u *upgrade) mayMove(m *machine, to Library) bool {
+func (u *upgrade) mayMove(m *machine, to library) bool {
 	for _, other := range u.w.live() {
 		if other.proc == nil && !other.lazy {
 			return false

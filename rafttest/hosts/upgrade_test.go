@@ -14,12 +14,12 @@ import (
 // and straight there, with a change of mind.
 func TestRollingUpgrade(t *testing.T) {
 	for _, kind := range kinds {
-		for name, way := range map[string][]Library{
-			"in steps": {Weft(), Coded(kind), Upstream()},
-			"straight": {Coded(kind), Weft(), Coded(kind), Upstream()},
+		for name, way := range map[string][]library{
+			"in steps": {weft(), coded(kind), upstreamLibrary()},
+			"straight": {coded(kind), weft(), coded(kind), upstreamLibrary()},
 		} {
 			t.Run(kind.String()+"/"+name, func(t *testing.T) {
-				reached := runSeeds(t, Options{Kind: kind, Library: Upstream(), Rolling: way}, 10)
+				reached := runSeeds(t, options{Kind: kind, Library: upstreamLibrary(), Rolling: way}, 10)
 				require.NotZero(t, reached.LibraryChanges)
 				if *oneSeed == 0 {
 					require.NotZero(t, reached.CodedEntries, "nothing was coded")
@@ -34,11 +34,11 @@ func TestRollingUpgrade(t *testing.T) {
 // leaves coding: members then apply parts of payloads.
 func TestLeavingNeedsDenseLogs(t *testing.T) {
 	for _, kind := range kinds {
-		hasty := Coded(kind)
+		hasty := coded(kind)
 		hasty.mayLeave = nil
 		found := false
 		for seed := uint64(1); seed <= 60 && !found; seed++ {
-			r := Run(seed, Options{Kind: kind, Library: hasty, Rolling: []Library{Upstream()}})
+			r := run(seed, options{Kind: kind, Library: hasty, Rolling: []library{upstreamLibrary()}})
 			if found = r.Err != nil; found {
 				require.ErrorContains(t, r.Err, "dies: entry")
 			}

@@ -16,15 +16,15 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// Upstream is go.etcd.io/raft.
+// upstreamLibrary is go.etcd.io/raft.
 //
 // Upstream draws election timeouts from crypto/rand, so its runs set the reader
 // of crypto/rand, and go singly.
-func Upstream() Library {
-	return Library{Name: "upstream", Types: upstreamTypes, New: newUpstream}
+func upstreamLibrary() library {
+	return library{Name: "upstream", Types: upstreamTypes, New: newUpstream}
 }
 
-func newUpstream(_ *Reach, cfg raft.Config) (Core, error) {
+func newUpstream(_ *reach, cfg raft.Config) (core, error) {
 	rn, err := upstream.NewRawNode(theirs.Config(&cfg))
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func newUpstream(_ *Reach, cfg raft.Config) (Core, error) {
 
 type upstreamCore struct{ *upstream.RawNode }
 
-var _ Core = upstreamCore{}
+var _ core = upstreamCore{}
 
 // Ready implements Core.
 func (c upstreamCore) Ready() raft.Ready {

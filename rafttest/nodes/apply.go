@@ -57,7 +57,7 @@ func (m *member) apply(a replica.Apply) {
 				got, err = m.state.apply(c)
 			}
 			if err != nil {
-				w.fail(SameCommands, "%v, group %d, up to index %d: %v", m.n, m.g.id, a.Batch.Index, err)
+				w.fail(sameCommands, "%v, group %d, up to index %d: %v", m.n, m.g.id, a.Batch.Index, err)
 				return
 			}
 			m.g.took(m.n, m.state.applied, c, got)
@@ -90,7 +90,7 @@ func (m *member) keep() {
 		if n.life != life || !n.up {
 			return
 		}
-		if w.opts.Bug == ApplyAgain {
+		if w.opts.Bug == applyAgain {
 			kept.encoded = m.state.encode() // by now the state has more in it
 		}
 		if kept.index > n.kept[m.g.id].index { // else a snapshot was restored meanwhile

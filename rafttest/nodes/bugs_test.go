@@ -15,37 +15,37 @@ import (
 // within a number of seeds.
 func TestPlantedBugs(t *testing.T) {
 	for _, tt := range []struct {
-		bug    Bug
+		bug    bug
 		within uint64
 		tune   func(*plan) // for what needs a coincidence: where to look
 	}{
-		{TermIgnored, 800, lateProposals},
-		{LostOrigins, 300, nil},
-		{LostSessions, 100, nil},
-		{NoSessions, 100, nil},
-		{FollowerBarrier, 100, nil},
-		{NoWait, 300, nil},
-		{NoFsync, 100, nil},
-		{EarlyAck, 100, nil},
-		{OwnEarly, 100, disksHang},
-		{NoQueueBudget, 300, nil},
-		{NoInboxBudget, 300, narrow},
-		{NoLinkBudget, 300, narrow},
-		{ApplyAgain, 300, nil},
-		{NewerBody, 100, nil},
-		{RefusedLate, 100, nil},
-		{WildClocks, 100, readersCutOff},
-		{TickedClock, 100, readersCutOff},
-		{TickedReads, 100, readersCutOff},
-		{LatePermit, 100, readersCutOff},
-		{CutLog, 300, nil},
-		{EarlyUnbounded, 100, nil},
-		{StateAhead, 300, nil},
+		{termIgnored, 800, lateProposals},
+		{lostOrigins, 300, nil},
+		{lostSessions, 100, nil},
+		{noSessions, 100, nil},
+		{followerBarrier, 100, nil},
+		{noWait, 300, nil},
+		{noFsync, 100, nil},
+		{earlyAck, 100, nil},
+		{ownEarly, 100, disksHang},
+		{noQueueBudget, 300, nil},
+		{noInboxBudget, 300, narrow},
+		{noLinkBudget, 300, narrow},
+		{applyAgain, 300, nil},
+		{newerBody, 100, nil},
+		{refusedLate, 100, nil},
+		{wildClocks, 100, readersCutOff},
+		{clockOfTicks, 100, readersCutOff},
+		{tickedReads, 100, readersCutOff},
+		{latePermit, 100, readersCutOff},
+		{cutLog, 300, nil},
+		{earlyUnbounded, 100, nil},
+		{stateAhead, 300, nil},
 	} {
 		t.Run(tt.bug.String(), func(t *testing.T) {
-			found := hunt(Options{Bug: tt.bug, tune: tt.tune}, tt.within)
+			found := hunt(options{Bug: tt.bug, tune: tt.tune}, tt.within)
 			require.NotNil(t, found, "not found within %d seeds", tt.within)
-			var v *Violation
+			var v *violation
 			require.True(t, errors.As(found.Err, &v))
 			t.Logf("seed %d: %v", found.Seed, v.Invariant)
 		})
@@ -53,8 +53,8 @@ func TestPlantedBugs(t *testing.T) {
 }
 
 // hunt runs seeds until one fails.
-func hunt(opts Options, within uint64) (found *Result) {
-	runSeeds(1, within, opts, func(r Result) bool {
+func hunt(opts options, within uint64) (found *result) {
+	runSeeds(1, within, opts, func(r result) bool {
 		if r.Err != nil && (found == nil || r.Seed < found.Seed) {
 			found = &r
 		}

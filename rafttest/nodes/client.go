@@ -155,7 +155,7 @@ func (c *client) send(op *operation, m *member, again func()) {
 		m.read(op.key, w.plan.deadline, func(err error) {
 			if err != nil {
 				if !errors.Is(err, replica.ErrRefused) {
-					w.fail(Verdicts, "%v: a read ends with %v", m.n, err)
+					w.fail(verdicts, "%v: a read ends with %v", m.n, err)
 				}
 				soon()
 				return
@@ -194,7 +194,7 @@ func (m *member) propose(op *operation, deadline time.Duration, end func(answer,
 // read waits for a barrier.
 func (m *member) read(key uint8, deadline time.Duration, end func(error)) {
 	switch m.n.w.opts.Bug {
-	case FollowerBarrier:
+	case followerBarrier:
 		barrier := m.core.State().Commit
 		var wait func()
 		wait = func() {
@@ -206,7 +206,7 @@ func (m *member) read(key uint8, deadline time.Duration, end func(error)) {
 		}
 		wait()
 		return
-	case NoWait:
+	case noWait:
 		m.drive.Post(0, func(r *replica.Replica) { end(nil) })
 		return
 	}

@@ -73,7 +73,7 @@ func (m *member) coded() *raft.Coding {
 }
 
 // RecordCoding counts the reports of a core.
-func (r *Reach) RecordCoding(e raft.CodingEvent) {
+func (r *reach) RecordCoding(e raft.CodingEvent) {
 	switch e.Kind {
 	case raft.CodingEncoded:
 		r.Coded++

@@ -103,13 +103,13 @@ func (x commit) held(sets [][]uint64) (invariant string, why error) {
 			}
 		}
 		if len(voters) > 0 && holders <= len(voters)/2 {
-			return CommitDurability, fmt.Errorf("the last entry is on %d disks of the voters %v", holders, voters)
+			return commitDurability, fmt.Errorf("the last entry is on %d disks of the voters %v", holders, voters)
 		}
 	}
 	view.UpTo = x.last.Index
 	for _, id := range x.coded() {
 		if err := view.Covered(sets, id); err != nil {
-			return Coverage, err
+			return coverage, err
 		}
 	}
 	return "", nil

@@ -5,9 +5,9 @@ package nodes
 
 import "time"
 
-// Costs is what work takes on a node. The zero value is a node on which nothing
+// costs is what work takes on a node. The zero value is a node on which nothing
 // takes time but its links and its disk.
-type Costs struct {
+type costs struct {
 	// CPU time of the loop that owns a replica.
 	Turn    time.Duration // a turn, at any content
 	Message time.Duration // an incoming message
@@ -31,7 +31,7 @@ type Costs struct {
 }
 
 // scaled returns the costs with the CPU's multiplied: a slower processor.
-func (c Costs) scaled(by float64) Costs {
+func (c costs) scaled(by float64) costs {
 	for _, d := range []*time.Duration{&c.Turn, &c.Message, &c.Call, &c.Sent, &c.Received, &c.Write, &c.Entry,
 		&c.Apply, &c.Command, &c.LoopKiB, &c.WireKiB, &c.LogKiB, &c.ApplyKiB} {
 		*d = time.Duration(float64(*d) * by)

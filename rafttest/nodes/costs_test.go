@@ -12,7 +12,7 @@ import (
 
 // TestCosts compares simulated nodes with real ones: what a command costs at one
 // size, against another. The figures are from the run of fit that made
-// [Measured], in microseconds of processor time a command over three nodes. Only
+// [measured], in microseconds of processor time a command over three nodes. Only
 // the shape is to agree, over a factor of a hundred from one end of the table to the
 // other: a machine with other work to do is off by a factor itself.
 func TestCosts(t *testing.T) {

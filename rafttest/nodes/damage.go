@@ -25,13 +25,13 @@ func (w *sim) damageLog() {
 	n.crash(true)
 	d := &n.disk
 	if err := d.Crash(world.None); err != nil { // no torn tail that looks like damage
-		w.fail(NoFailure, "%v: crash: %v", n, err)
+		w.fail(noFailure, "%v: crash: %v", n, err)
 		return
 	}
 	whole := d.Copy()
 	x, err := d.Damage()
 	if err != nil {
-		w.fail(NoFailure, "%v: damage the log: %v", n, err)
+		w.fail(noFailure, "%v: damage the log: %v", n, err)
 		return
 	}
 	w.After(w.outage(), n.start)
@@ -41,7 +41,7 @@ func (w *sim) damageLog() {
 	w.tell(n.id, "damage: %s", x.Detail)
 	before, err := d.openLog(whole)
 	if err != nil {
-		w.fail(NoFailure, "%v: open the log before its damage: %v", n, err)
+		w.fail(noFailure, "%v: open the log before its damage: %v", n, err)
 		return
 	}
 	d.damage = x
@@ -60,14 +60,14 @@ func (n *node) tryDamaged(before *storage.Engine) (run bool) {
 		return false
 	}
 	if err != nil {
-		w.fail(Damage, "%v: open the damaged log (%s): %v", n, d.damage.Detail, err)
+		w.fail(damage, "%v: open the damaged log (%s): %v", n, d.damage.Detail, err)
 		return false
 	}
 	lost, unreadable := false, false
 	for _, g := range w.groups {
 		what, bad := differs(before, after, g.id)
 		if bad {
-			w.fail(Damage, "%v, group %d: %s: %s", n, g.id, d.damage.Detail, what)
+			w.fail(damage, "%v, group %d: %s: %s", n, g.id, d.damage.Detail, what)
 			return false
 		}
 		lost = lost || what == lostTail
@@ -81,7 +81,7 @@ func (n *node) tryDamaged(before *storage.Engine) (run bool) {
 	default:
 		w.reach.DamageHarmless++
 	}
-	if lost && w.opts.Bug == CutLog {
+	if lost && w.opts.Bug == cutLog {
 		d.damage = nil
 	}
 	return unreadable && !lost
@@ -152,7 +152,7 @@ func (n *node) repair() {
 		return
 	}
 	if err := n.disk.damage.Repair(); err != nil {
-		n.w.fail(NoFailure, "%v: repair the log: %v", n, err)
+		n.w.fail(noFailure, "%v: repair the log: %v", n, err)
 	}
 	n.disk.damage = nil
 }

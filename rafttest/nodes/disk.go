@@ -69,7 +69,7 @@ func (d *disk) openLog(files vfs.FS) (*storage.Engine, error) {
 		Identity:     storage.Identity{Cluster: 1, Node: d.n.id},
 		FS:           files,
 		SegmentBytes: p.segmentBytes, QueueBytes: p.logBytes, BatchBytes: p.logBatch, CacheBytes: p.logCache,
-		Spares: 1, Manual: true, NoSync: d.n.w.opts.Bug == NoFsync,
+		Spares: 1, Manual: true, NoSync: d.n.w.opts.Bug == noFsync,
 	})
 }
 
@@ -86,7 +86,7 @@ func (d *disk) crash(power bool) {
 		left = world.Some
 	}
 	if err := d.Crash(left); err != nil {
-		d.n.w.fail(NoFailure, "%v: crash: %v", d.n, err)
+		d.n.w.fail(noFailure, "%v: crash: %v", d.n, err)
 	}
 	d.engine = nil
 }
@@ -165,7 +165,7 @@ func (w logWork) give() error {
 		return err
 	}
 	a, m := *w.append, w.m
-	early := m.n.w.opts.Bug == EarlyAck || m.n.w.opts.Bug == OwnEarly && m.core.State().Role == raft.StateLeader
+	early := m.n.w.opts.Bug == earlyAck || m.n.w.opts.Bug == ownEarly && m.core.State().Role == raft.StateLeader
 	err := m.log.Append(a.Write, func(err error) {
 		m.written(a.Write, err)
 		m.unstored.store(w.number)
@@ -189,7 +189,7 @@ func (m *member) written(w storage.Write, err error) {
 		return
 	}
 	if err := m.g.heldBy(m.n).durable(w); err != nil {
-		m.n.w.fail(LogMatching, "group %d: %v: %v", m.g.id, m.n, err)
+		m.n.w.fail(logMatching, "group %d: %v: %v", m.g.id, m.n, err)
 	}
 }
 

@@ -28,7 +28,7 @@
 // does one piece of work at a time, a network card that its connections share, a
 // disk, and queues with the bounds of a host's. What comes in while a node is
 // busy waits, and is one turn, one entry, one write, as in real life. What work
-// takes is in one table, [Costs], fitted to real hosts by the command in fit.
+// takes is in one table, [costs], fitted to real hosts by the command in fit.
 //
 // # A run
 //
@@ -41,7 +41,7 @@
 // After two seconds of that the faults end, and within a bounded time each group
 // must have a leader, take a command at every member, and be in one state.
 //
-// The constants of type string name the invariants. A planted [Bug] shows that
+// The constants of type string name the invariants. A planted [bug] shows that
 // the simulator would see a mistake.
 //
 // Tests in this package also run scenarios, in which only what they ask for goes

@@ -88,7 +88,7 @@ func (m *member) appliesEarly(index uint64) {
 		m.n.w.loseEarly(m.n)
 	}
 	if most := m.mostEarly(); bytes > most {
-		m.n.w.fail(Budgets, "%v, group %d applies up to %d: %d bytes of that are not in its log, the bound is %d", m.n, m.g.id, index, bytes, most)
+		m.n.w.fail(budgets, "%v, group %d applies up to %d: %d bytes of that are not in its log, the bound is %d", m.n, m.g.id, index, bytes, most)
 	}
 }
 
@@ -96,7 +96,7 @@ func (m *member) appliesEarly(index uint64) {
 func (m *member) drops(c *replica.Compact) {
 	index := c.Snapshot.GetIndex()
 	if n, _ := m.unstored.upTo(index); n > 0 {
-		m.n.w.fail(NothingLost, "%v, group %d: the log is to begin at index %d, and has not stored %d entries before", m.n, m.g.id, index, n)
+		m.n.w.fail(nothingLost, "%v, group %d: the log is to begin at index %d, and has not stored %d entries before", m.n, m.g.id, index, n)
 	}
 }
 
@@ -142,7 +142,7 @@ func (w *sim) loseEarly(n *node) {
 
 // plantEarly changes the settings of a core for a planted bug.
 func (m *member) plantEarly(rc *raft.Config) {
-	if m.n.w.opts.Bug == EarlyUnbounded && rc.MaxEarlyApplySize > 0 {
+	if m.n.w.opts.Bug == earlyUnbounded && rc.MaxEarlyApplySize > 0 {
 		rc.MaxEarlyApplySize = 1 << 40
 	}
 }

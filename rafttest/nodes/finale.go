@@ -78,7 +78,7 @@ func (f *finale) look() {
 			g.compare()
 		}
 	case w.Now() > w.plan.duration+finaleTime:
-		w.fail(Liveness, "%v after the last fault: %s", w.Now()-w.plan.duration, missing)
+		w.fail(liveness, "%v after the last fault: %s", w.Now()-w.plan.duration, missing)
 	default:
 		w.After(electionTime/4, f.look)
 	}
@@ -153,18 +153,18 @@ func (g *group) compare() {
 	members, _ := leader.core.Members()
 	for _, m := range g.membersOf(leader.conf()) {
 		if m.state.applied != uint64(len(g.applied)) {
-			w.fail(NothingLost, "group %d: node %d has applied %d commands of %d", g.id, m.n.id, m.state.applied, len(g.applied))
+			w.fail(nothingLost, "group %d: node %d has applied %d commands of %d", g.id, m.n.id, m.state.applied, len(g.applied))
 		}
 		if got, _ := m.core.Members(); got.String() != members.String() {
-			w.fail(EqualStates, "group %d: node %d goes by the members %v, node %d by %v", g.id, m.n.id, got, leader.n.id, members)
+			w.fail(equalStates, "group %d: node %d goes by the members %v, node %d by %v", g.id, m.n.id, got, leader.n.id, members)
 		}
 		if string(m.state.encode()) != string(want) {
-			w.fail(EqualStates, "group %d: nodes %d and %d differ", g.id, m.n.id, leader.n.id)
+			w.fail(equalStates, "group %d: nodes %d and %d differ", g.id, m.n.id, leader.n.id)
 		}
 	}
 	for _, op := range w.history.ops {
 		if op.client.g == g && op.finished && op.verb != verbGet && !g.effects[op.id] {
-			w.fail(NothingLost, "group %d: operation %d was acknowledged, and has no effect", g.id, op.id)
+			w.fail(nothingLost, "group %d: operation %d was acknowledged, and has no effect", g.id, op.id)
 		}
 	}
 }

@@ -17,7 +17,7 @@ func (m *member) gauges(st *replica.Status) {
 	p := &w.plan
 	over := func(what string, have, bound int) {
 		if have > bound {
-			w.fail(Budgets, "%v, group %d: %s: %d, the bound is %d", n, m.g.id, what, have, bound)
+			w.fail(budgets, "%v, group %d: %s: %d, the bound is %d", n, m.g.id, what, have, bound)
 		}
 	}
 	one := p.largestMessage()

@@ -79,7 +79,7 @@ func (g *group) elected(n *node, term uint64) {
 	g.w.tell(n.id, "leads group %d in term %d", g.id, term)
 	me := leadership{n.id, n.life}
 	if other, ok := g.leaders[term]; ok && other != me {
-		g.w.fail(ElectionSafety, "group %d, term %d: %+v and %+v lead", g.id, term, other, me)
+		g.w.fail(electionSafety, "group %d, term %d: %+v and %+v lead", g.id, term, other, me)
 	}
 	g.leaders[term] = me
 	g.countFullVoters(n)
@@ -114,21 +114,21 @@ func (g *group) took(n *node, count uint64, c command, a answer) {
 	switch {
 	case count <= uint64(len(g.applied)):
 		if first := g.applied[count-1]; first.attempt != c.attempt || first.answer != a {
-			g.w.fail(SameCommands, "group %d, command %d: %v applies try %d with %+v, others applied try %d with %+v",
+			g.w.fail(sameCommands, "group %d, command %d: %v applies try %d with %+v, others applied try %d with %+v",
 				g.id, count, n, c.attempt, a, first.attempt, first.answer)
 		}
 		return
 	case count > uint64(len(g.applied))+1:
-		g.w.fail(SameCommands, "group %d: %v applies command %d, when %d were ever applied", g.id, n, count, len(g.applied))
+		g.w.fail(sameCommands, "group %d: %v applies command %d, when %d were ever applied", g.id, n, count, len(g.applied))
 		return
 	}
 	g.applied = append(g.applied, appliedCommand{c.attempt, a})
 	g.w.reach.Commands++
 	switch was := g.tries[c.attempt]; {
 	case was&applied != 0:
-		g.w.fail(AtMostOnce, "group %d: try %d of operation %d is applied twice", g.id, c.attempt, c.op)
+		g.w.fail(atMostOnce, "group %d: try %d of operation %d is applied twice", g.id, c.attempt, c.op)
 	case was&refused != 0:
-		g.w.fail(Verdicts, "group %d: try %d of operation %d was refused, and is applied", g.id, c.attempt, c.op)
+		g.w.fail(verdicts, "group %d: try %d of operation %d was refused, and is applied", g.id, c.attempt, c.op)
 	}
 	g.tries[c.attempt] |= applied
 	if a.verdict == session.Repeated {
@@ -138,12 +138,12 @@ func (g *group) took(n *node, count uint64, c command, a answer) {
 		return
 	}
 	if g.effects[c.op] {
-		g.w.fail(AtMostOnce, "group %d: operation %d takes effect twice", g.id, c.op)
+		g.w.fail(atMostOnce, "group %d: operation %d takes effect twice", g.id, c.op)
 	}
 	g.effects[c.op] = true
 	g.fresh.places[c.op] = count
 	if c.seq <= g.last[c.session] {
-		g.w.fail(SessionOrder, "group %d, session %d: command %d takes effect after %d", g.id, c.session, c.seq, g.last[c.session])
+		g.w.fail(sessionOrder, "group %d, session %d: command %d takes effect after %d", g.id, c.session, c.seq, g.last[c.session])
 	}
 	g.last[c.session] = c.seq
 }
@@ -151,7 +151,7 @@ func (g *group) took(n *node, count uint64, c command, a answer) {
 // wasRefused notes that a try was said to have no effect, ever.
 func (g *group) wasRefused(n *node, attempt uint32) {
 	if g.tries[attempt]&applied != 0 {
-		g.w.fail(Verdicts, "group %d: %v refuses try %d, which is applied", g.id, n, attempt)
+		g.w.fail(verdicts, "group %d: %v refuses try %d, which is applied", g.id, n, attempt)
 	}
 	g.tries[attempt] |= refused
 }

@@ -134,7 +134,7 @@ func (h *held) found(log *storage.Group) error {
 		if id.Index <= last && id.Index > now.index && now.entries[id.Index-now.index-1].GetTerm() > id.Term {
 			break // replaced, with all that stood behind
 		}
-		h.n.w.fail(LogKept, "group %d: %v finds a log from %d to %d without entry %d of term %d, which was durable", h.group, h.n, first, last, id.Index, id.Term)
+		h.n.w.fail(logKept, "group %d: %v finds a log from %d to %d without entry %d of term %d, which was durable", h.group, h.n, first, last, id.Index, id.Term)
 		break
 	}
 	h.n.w.reach.LogsFound++

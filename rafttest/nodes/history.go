@@ -46,7 +46,7 @@ func (w *sim) checkHistory() {
 		for key := range uint8(storeKeys) {
 			ops := by[place{g.id, key}]
 			if !register.Linearizable(ops, (*operation).access) {
-				w.fail(Linearizability, "group %d, key %d:\n%s", g.id, key, describe(ops))
+				w.fail(linearizability, "group %d, key %d:\n%s", g.id, key, describe(ops))
 				return
 			}
 		}

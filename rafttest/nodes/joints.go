@@ -147,14 +147,14 @@ func (m *member) appends(ents []*pb.Entry) {
 	for i, e := range ents {
 		index, term := e.GetIndex(), e.GetTerm()
 		if i > 0 && (index != ents[i-1].GetIndex()+1 || term < ents[i-1].GetTerm()) {
-			m.n.w.fail(OnePlace, "group %d: %v is to write entry %d of term %d behind entry %d of term %d", m.g.id, m.n, index, term, ents[i-1].GetIndex(), ents[i-1].GetTerm())
+			m.n.w.fail(onePlace, "group %d: %v is to write entry %d of term %d behind entry %d of term %d", m.g.id, m.n, index, term, ents[i-1].GetIndex(), ents[i-1].GetTerm())
 			return
 		}
 		if st.Role != raft.StateLeader || term != st.Term {
 			continue
 		}
 		if m.own.term == term && index != m.own.index+1 {
-			m.n.w.fail(OnePlace, "group %d: %v, leader of term %d, appends entry %d; its last was %d", m.g.id, m.n, term, index, m.own.index)
+			m.n.w.fail(onePlace, "group %d: %v, leader of term %d, appends entry %d; its last was %d", m.g.id, m.n, term, index, m.own.index)
 			return
 		}
 		m.own.term, m.own.index = term, index
@@ -186,18 +186,18 @@ func (m *member) sending(msg *pb.Message) {
 	}
 }
 
-// JointReach counts the events of joints.
-type JointReach struct {
-	JointCounts
+// jointReach counts the events of joints.
+type jointReach struct {
+	jointCounts
 	Moments [moments]uint64
 }
 
-// JointCounts is the counters of one event each.
-type JointCounts struct{ Ambushes, LateApplies, PlainMembers uint64 }
+// jointCounts is the counters of one event each.
+type jointCounts struct{ Ambushes, LateApplies, PlainMembers uint64 }
 
 // Add adds the counts of another run.
-func (r *JointReach) Add(o JointReach) {
-	world.AddCounts(&r.JointCounts, o.JointCounts)
+func (r *jointReach) Add(o jointReach) {
+	world.AddCounts(&r.jointCounts, o.jointCounts)
 	for i := range r.Moments {
 		r.Moments[i] += o.Moments[i]
 	}

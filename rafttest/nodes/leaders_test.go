@@ -115,7 +115,7 @@ func (p *proposer) next() {
 				p.tally.refused++
 			case err != nil:
 				p.tally.unknown++
-				s.fail(Definite, "%v: %v", p.m.n, err)
+				s.fail(definite, "%v: %v", p.m.n, err)
 			case op.verb == verbOpen:
 				p.session = a.session
 			case a.verdict == session.Overtaken: // it came behind a later one, and has no effect
@@ -123,7 +123,7 @@ func (p *proposer) next() {
 			case a.verdict == session.Fresh:
 				p.tally.applied++
 			default:
-				s.fail(Definite, "%v: command %d of session %d: %v", p.m.n, p.seq, p.session, a.verdict)
+				s.fail(definite, "%v: command %d of session %d: %v", p.m.n, p.seq, p.session, a.verdict)
 			}
 			for range lanes {
 				s.After(s.rng.Wait(s.plan.think), p.next)

@@ -30,7 +30,7 @@ type leasing struct {
 
 // drawLeases has leases on in four of ten runs. They are off where changes of members are to
 // stand in a log twice, which takes coincidences that the waits of leases make rare.
-func drawLeases(d world.Draws, p *plan, opts Options) leasing {
+func drawLeases(d world.Draws, p *plan, opts options) leasing {
 	l := leasing{
 		on:       d.Chance(0.65) && !p.noPreVote && !p.noCheckQuorum && (!p.repeats.again || !p.repeats.uneven) && opts.Core == nil,
 		lease:    world.Pick[time.Duration](d, 60, 100, 100, 300) * time.Millisecond,
@@ -63,7 +63,7 @@ func (n *node) newClock() *clock {
 		return &clock{n: n}
 	}
 	off := float64(w.plan.leasing.driftPPM) / 1e6 * (2*n.rand.Float64() - 1)
-	if w.opts.Bug == WildClocks {
+	if w.opts.Bug == wildClocks {
 		off = 0.6 * float64(int(n.id%2)*2-1)
 	}
 	return &clock{n: n, origin: time.Duration(n.rand.IntN(1<<40)) + 1, rate: 1 + off}
@@ -72,7 +72,7 @@ func (n *node) newClock() *clock {
 // Now implements raft.Clock.
 func (c *clock) Now() time.Duration {
 	at := c.n.w.Now()
-	if c.n.w.opts.Bug == TickedClock {
+	if c.n.w.opts.Bug == clockOfTicks {
 		at = c.ticked
 	}
 	return c.origin + time.Duration(c.rate*float64(at))
@@ -146,7 +146,7 @@ func (w *sim) wishRoster(g *group) {
 			w.reach.Wishes++
 			w.reach.TunerSwitches += uint64(len(mode))
 		case !errors.Is(err, leases.ErrNotLeader):
-			w.fail(NoFailure, "%v, group %d: responders: %v", m.n, g.id, err)
+			w.fail(noFailure, "%v, group %d: responders: %v", m.n, g.id, err)
 		}
 	})
 }
@@ -179,7 +179,7 @@ func (w *sim) probe(g *group) {
 }
 
 // countRead counts a read by the node that vouched for the read.
-func (r *Reach) countRead(by replica.ServedBy) {
+func (r *reach) countRead(by replica.ServedBy) {
 	switch by {
 	case replica.ServedByLease:
 		r.LeaseReads++
@@ -193,7 +193,7 @@ func (r *Reach) countRead(by replica.ServedBy) {
 }
 
 // countTuned counts the spans that are wanted by a tuner.
-func (r *Reach) countTuned(s *raft.LeaseStatus) {
+func (r *reach) countTuned(s *raft.LeaseStatus) {
 	if s.Roster == nil {
 		return
 	}
@@ -230,7 +230,7 @@ func (m *member) countLeases() {
 	r.CutReads += s.Reads.Cut
 	r.NoteCommits += s.Reads.NoteCommits
 	if s.Reads.Refused+s.Counts.Refused > 0 {
-		m.n.w.fail(NoFailure, "%v, group %d refuses %d messages about leases", m.n, m.g.id, s.Reads.Refused+s.Counts.Refused)
+		m.n.w.fail(noFailure, "%v, group %d refuses %d messages about leases", m.n, m.g.id, s.Reads.Refused+s.Counts.Refused)
 	}
 }
 
@@ -290,7 +290,7 @@ func (m *member) readStale() {
 		}
 		w.reach.countRead(d.Read.By)
 		if m.state.applied < want {
-			w.fail(Fresh, "group %d: %v answers a read that may be %v old with %d commands applied, and %d were acknowledged by then", g.id, m.n, most, m.state.applied, want)
+			w.fail(fresh, "group %d: %v answers a read that may be %v old with %d commands applied, and %d were acknowledged by then", g.id, m.n, most, m.state.applied, want)
 		}
 	})
 }

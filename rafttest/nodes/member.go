@@ -79,7 +79,7 @@ func newMember(n *node, g *group) (*member, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load the state: %w", err)
 	}
-	m.state.noTable = n.w.opts.Bug == NoSessions
+	m.state.noTable = n.w.opts.Bug == noSessions
 	if m.log, err = n.disk.engine.Group(g.id); err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func newMember(n *node, g *group) (*member, error) {
 	}
 	cfg := m.config(kept)
 	w, err := replica.PrepareLog(cfg)
-	if err == nil && w != nil && (n.w.opts.Bug != StateAhead || kept.index == 0) {
+	if err == nil && w != nil && (n.w.opts.Bug != stateAhead || kept.index == 0) {
 		err = m.writeNow(*w)
 	}
 	if err == nil {
@@ -149,7 +149,7 @@ func (m *member) config(kept keptState) replica.Config {
 	if p.repeats.keepsMuch(m.n.id) {
 		cfg.RetainEntries, cfg.RetainBytes = 10_000, 16<<20
 	}
-	if w.opts.Bug == NoQueueBudget {
+	if w.opts.Bug == noQueueBudget {
 		cfg.MaxQueueBytes, cfg.MaxCalls = 1<<30, 1<<30
 	}
 	if m.g.founder(m.n.id) {
@@ -203,7 +203,7 @@ func (m *member) unblock() {
 func (m *member) Flushed(err error) (goOn bool) {
 	m.publish()
 	if err != nil && !m.n.metDamage(err) {
-		m.n.w.fail(NoFailure, "%v, group %d is out of service: %v", m.n, m.g.id, err)
+		m.n.w.fail(noFailure, "%v, group %d is out of service: %v", m.n, m.g.id, err)
 	}
 	return err == nil
 }
@@ -268,7 +268,7 @@ func (m *member) Compact(c *replica.Compact) {
 func (m *member) receive(msg wire.Message) bool {
 	w := m.n.w
 	class, size := msg.Class(), msg.Size()
-	if m.bytes[class] >= w.plan.receiveBytes && w.opts.Bug != NoInboxBudget {
+	if m.bytes[class] >= w.plan.receiveBytes && w.opts.Bug != noInboxBudget {
 		if class != wire.ClassControl {
 			return false
 		}
@@ -284,12 +284,12 @@ func (m *member) receive(msg wire.Message) bool {
 // message hands a message to the replica.
 func (m *member) message(msg wire.Message) {
 	w := m.n.w
-	if p, ok := msg.Body.(wire.Proposal); ok && w.opts.Bug == TermIgnored {
+	if p, ok := msg.Body.(wire.Proposal); ok && w.opts.Bug == termIgnored {
 		p.Term = m.core.State().Term
 		msg.Body = p
 	}
 	if err := m.drive.Deliver(msg); err != nil {
-		w.fail(NoFailure, "%v refuses a message of node %d: %v", m.n, msg.From, err)
+		w.fail(noFailure, "%v refuses a message of node %d: %v", m.n, msg.From, err)
 	}
 	m.appendAgain(msg)
 }
@@ -318,7 +318,7 @@ type pendingCall struct {
 func (m *member) call(deadline time.Duration, bytes int, do func(*replica.Replica, replica.Call, replica.Deadline), end func(replica.Done)) {
 	w, p := m.n.w, &m.n.w.plan
 	if m.atDoor.calls >= p.calls || m.atDoor.bytes > 0 && m.atDoor.bytes+bytes > p.queueBytes {
-		if w.opts.Bug != NoQueueBudget {
+		if w.opts.Bug != noQueueBudget {
 			w.reach.Refused++
 			w.reach.AtDoor++
 			end(replica.Done{Err: &replica.CallError{Verdict: replica.ErrRefused, Cause: replica.ErrOverloaded}})
@@ -339,7 +339,7 @@ func (m *member) Ended(d replica.Done) {
 	w := m.n.w
 	c, ok := m.calls[d.Call]
 	if !ok {
-		w.fail(Verdicts, "%v ends call %d twice", m.n, d.Call)
+		w.fail(verdicts, "%v ends call %d twice", m.n, d.Call)
 		return
 	}
 	delete(m.calls, d.Call)
@@ -348,12 +348,12 @@ func (m *member) Ended(d replica.Done) {
 	switch {
 	case d.Err == nil:
 	case !errors.As(d.Err, &ce):
-		w.fail(Verdicts, "%v: a call ends with an error that has no verdict: %v", m.n, d.Err)
+		w.fail(verdicts, "%v: a call ends with an error that has no verdict: %v", m.n, d.Err)
 	case errors.Is(d.Err, replica.ErrRefused):
 		w.reach.Refused++
 	default:
 		w.reach.Unknown++
-		if w.opts.Bug == RefusedLate {
+		if w.opts.Bug == refusedLate {
 			d.Err = &replica.CallError{Op: ce.Op, Verdict: replica.ErrRefused, Cause: ce.Cause}
 		}
 	}

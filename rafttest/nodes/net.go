@@ -69,7 +69,7 @@ func (e *egress) send(m wire.Message) {
 	l := e.lane(m.To, m.Class())
 	e.n.w.reach.Superseded += l.supersede(m)
 	bound := e.n.w.plan.linkBytes
-	if l.bytes >= bound && e.n.w.opts.Bug != NoLinkBudget {
+	if l.bytes >= bound && e.n.w.opts.Bug != noLinkBudget {
 		e.n.w.reach.LinkDrops++
 		if !m.Repaired() {
 			e.lost(m)
@@ -207,7 +207,7 @@ func (nw *network) encoded(m wire.Message) (wire.Message, bool) {
 	}
 	got, err := world.OverWire(m)
 	if err != nil {
-		nw.w.fail(NoFailure, "a %v from %d to %d does not survive its encoding: %v", m.Kind(), m.From, m.To, err)
+		nw.w.fail(noFailure, "a %v from %d to %d does not survive its encoding: %v", m.Kind(), m.From, m.To, err)
 	}
 	return got, err == nil
 }

@@ -95,7 +95,7 @@ func (n *node) cannotStart(err error) {
 		return
 	}
 	if !n.disk.Full() || !errors.Is(err, syscall.ENOSPC) {
-		n.w.fail(NoFailure, "node %d does not start: %v", n.id, err)
+		n.w.fail(noFailure, "node %d does not start: %v", n.id, err)
 		return
 	}
 	n.fail(err)

@@ -11,9 +11,9 @@ import (
 	"github.com/weftraft/weft/internal/replica"
 )
 
-// Options shapes a run, beyond the draws of its seed. The zero value draws
+// options shapes a run, beyond the draws of its seed. The zero value draws
 // everything.
-type Options struct {
+type options struct {
 	// Trace receives the story as it goes; nil: nobody listens.
 	Trace io.Writer
 	// Duration is the virtual length of the phase with faults; 0 means 1.2 s,
@@ -24,7 +24,7 @@ type Options struct {
 	// sets the reader, and runs one seed at a time.
 	Core replica.NewCore
 	// Bug plants a mistake, to see the mistake found.
-	Bug Bug
+	Bug bug
 
 	// Joints has coding, leases and changes of the members meet.
 	Joints bool
@@ -33,8 +33,8 @@ type Options struct {
 	tune func(*plan)
 }
 
-// Result is how a run went.
-type Result struct {
+// result is how a run went.
+type result struct {
 	Seed uint64
 	// Err is nil, or a *Violation.
 	Err error
@@ -49,76 +49,76 @@ type Result struct {
 	// all their work.
 	Recovery time.Duration
 	// Reached counts the events of the run.
-	Reached Reach
+	Reached reach
 	// Joints counts the events of joints.
-	Joints JointReach
+	Joints jointReach
 }
 
-// Violation is a broken invariant.
-type Violation struct {
+// violation is a broken invariant.
+type violation struct {
 	Invariant string        // its name
 	At        time.Duration // virtual time
 	Detail    string
 }
 
 // Error implements error.
-func (v *Violation) Error() string {
+func (v *violation) Error() string {
 	return fmt.Sprintf("%s does not hold at %v: %s", v.Invariant, v.At, v.Detail)
 }
 
 // The invariants, by name.
 const (
-	ElectionSafety   = "election safety"      // at most one leader of a group in a term
-	SameCommands     = "same commands"        // replicas apply the same commands, with the same results
-	EqualStates      = "equal states"         // and are equal in the end
-	AtMostOnce       = "at most once"         // a command takes effect once, however often it was tried
-	SessionOrder     = "session order"        // commands of a session take effect in order
-	Verdicts         = "verdicts"             // what was refused has no effect; a call ends once, and in time
-	NothingLost      = "nothing lost"         // what was acknowledged stays
-	Linearizability  = "linearizability"      // of what clients saw
-	Fresh            = "fresh"                // a read sees all writes that its policy says
-	LogMatching      = "log matching"         // an entry is the same in each log
-	LogKept          = "log kept"             // a log has, after a crash, what was durable
-	CommitDurability = "commit durability"    // committed: on the disks of a majority
-	Coverage         = "coverage"             // committed: any half of the voters can restore it
-	OnePlace         = "one place, one entry" // entries follow each other, and a leader's follow its last
-	Budgets          = "budgets"              // no queue is longer than its bound
-	Liveness         = "liveness"             // in the end, all works again within a bound
-	Damage           = "damage"               // a damaged log gives out nothing that was not written
-	NoFailure        = "no failure"           // no node panics, fails, or refuses an honest message
-	NoGap            = "no gap"               // scenarios: the time without a write is bounded
-	Definite         = "definite outcome"     // scenarios: no outcome is unknown
-	Goodput          = "goodput"              // scenarios: overload does not stop the work
+	electionSafety   = "election safety"      // at most one leader of a group in a term
+	sameCommands     = "same commands"        // replicas apply the same commands, with the same results
+	equalStates      = "equal states"         // and are equal in the end
+	atMostOnce       = "at most once"         // a command takes effect once, however often it was tried
+	sessionOrder     = "session order"        // commands of a session take effect in order
+	verdicts         = "verdicts"             // what was refused has no effect; a call ends once, and in time
+	nothingLost      = "nothing lost"         // what was acknowledged stays
+	linearizability  = "linearizability"      // of what clients saw
+	fresh            = "fresh"                // a read sees all writes that its policy says
+	logMatching      = "log matching"         // an entry is the same in each log
+	logKept          = "log kept"             // a log has, after a crash, what was durable
+	commitDurability = "commit durability"    // committed: on the disks of a majority
+	coverage         = "coverage"             // committed: any half of the voters can restore it
+	onePlace         = "one place, one entry" // entries follow each other, and a leader's follow its last
+	budgets          = "budgets"              // no queue is longer than its bound
+	liveness         = "liveness"             // in the end, all works again within a bound
+	damage           = "damage"               // a damaged log gives out nothing that was not written
+	noFailure        = "no failure"           // no node panics, fails, or refuses an honest message
+	noGap            = "no gap"               // scenarios: the time without a write is bounded
+	definite         = "definite outcome"     // scenarios: no outcome is unknown
+	goodput          = "goodput"              // scenarios: overload does not stop the work
 )
 
-// Bug is a mistake, planted to see whether it is found.
-type Bug int
+// bug is a mistake, planted to see whether it is found.
+type bug int
 
 // The planted bugs.
 const (
-	NoBug           Bug = iota
-	TermIgnored         // a leader appends what was sent to the leader of another term
-	LostOrigins         // snapshots leave out which batches were applied
-	LostSessions        // snapshots leave out the sessions of clients
-	NoSessions          // a command that was tried twice takes effect twice
-	FollowerBarrier     // a read waits for what its own node knows to be committed
-	NoWait              // a read gets its barrier, and does not wait for it
-	NoFsync             // writes are not synced
-	EarlyAck            // a write is acknowledged when queued
-	OwnEarly            // a leader's own write is
-	NoQueueBudget       // commands are queued without a bound
-	NoInboxBudget       // messages are queued without a bound
-	NoLinkBudget        // messages for a peer that does not read are kept
-	ApplyAgain          // a restart applies entries of the state again
-	NewerBody           // the body of a snapshot is newer than its header
-	RefusedLate         // an open call is told of a refusal
-	WildClocks          // clocks run at rates far beyond the bound of leases
-	TickedClock         // leases go by when the last tick was
-	TickedReads         // so do reads that rest on a permit
-	LatePermit          // permits are published when a tick passes, and not after each turn
-	CutLog              // a node goes on with a log that damage has cut
-	EarlyUnbounded      // entries are applied before the log has them, however many
-	StateAhead          // a node starts with a log that is behind its state
+	noBug           bug = iota
+	termIgnored         // a leader appends what was sent to the leader of another term
+	lostOrigins         // snapshots leave out which batches were applied
+	lostSessions        // snapshots leave out the sessions of clients
+	noSessions          // a command that was tried twice takes effect twice
+	followerBarrier     // a read waits for what its own node knows to be committed
+	noWait              // a read gets its barrier, and does not wait for it
+	noFsync             // writes are not synced
+	earlyAck            // a write is acknowledged when queued
+	ownEarly            // a leader's own write is
+	noQueueBudget       // commands are queued without a bound
+	noInboxBudget       // messages are queued without a bound
+	noLinkBudget        // messages for a peer that does not read are kept
+	applyAgain          // a restart applies entries of the state again
+	newerBody           // the body of a snapshot is newer than its header
+	refusedLate         // an open call is told of a refusal
+	wildClocks          // clocks run at rates far beyond the bound of leases
+	clockOfTicks        // leases go by when the last tick was
+	tickedReads         // so do reads that rest on a permit
+	latePermit          // permits are published when a tick passes, and not after each turn
+	cutLog              // a node goes on with a log that damage has cut
+	earlyUnbounded      // entries are applied before the log has them, however many
+	stateAhead          // a node starts with a log that is behind its state
 	endOfBugs
 )
 
@@ -127,7 +127,7 @@ var bugNames = [endOfBugs]string{"none", "term-ignored", "lost-origins", "lost-s
 	"refused-late", "wild-clocks", "ticked-clock", "ticked-reads", "late-permit", "cut-log", "early-unbounded", "state-ahead"}
 
 // String returns the bug's name.
-func (b Bug) String() string {
+func (b bug) String() string {
 	if b < 0 || b >= endOfBugs {
 		return fmt.Sprintf("Bug(%d)", int(b))
 	}

@@ -26,7 +26,7 @@ func TestOverload(t *testing.T) {
 		rates   []int // calls a second
 		tune    func(*plan)
 	}{
-		{"cpu", 16, []int{200, 2000, 8000, 32000}, func(p *plan) { p.costs = Measured.scaled(40) }},
+		{"cpu", 16, []int{200, 2000, 8000, 32000}, func(p *plan) { p.costs = measured.scaled(40) }},
 		{"link", 8 << 10, []int{100, 500, 2000, 8000}, func(p *plan) { p.costs.LinkKiB = 100 * time.Microsecond }},
 		{"disk", 8 << 10, []int{100, 500, 2000, 8000}, func(p *plan) { p.costs.DiskKiB = 200 * time.Microsecond }},
 		{"sync", 16, []int{200, 1000, 8000}, func(p *plan) { p.costs.Sync = 40 * time.Millisecond; p.batches, p.batchBytes = 4, 512 }},

@@ -19,7 +19,7 @@ func (c tickedClock) Now() time.Duration {
 
 // localReads returns a member's way of answering reads between turns; nil without leases.
 func (m *member) localReads(cfg replica.Config) *replica.LocalReads {
-	if m.n.w.opts.Bug == TickedReads && cfg.Clock != nil {
+	if m.n.w.opts.Bug == tickedReads && cfg.Clock != nil {
 		cfg.Clock = tickedClock{m.n.clock}
 	}
 	return replica.NewLocalReads(cfg.Settings, m.applied)
@@ -28,7 +28,7 @@ func (m *member) localReads(cfg replica.Config) *replica.LocalReads {
 // publish shows readers what the leases permit after a turn, before anything of the turn
 // leaves.
 func (m *member) publish() {
-	if m.n.w.opts.Bug != LatePermit {
+	if m.n.w.opts.Bug != latePermit {
 		m.local.Publish(m.r)
 	}
 }
@@ -36,7 +36,7 @@ func (m *member) publish() {
 // passTick is the part of a tick that is about reads between turns.
 func (m *member) passTick(r *replica.Replica) {
 	m.local.Settle(r)
-	if m.n.w.opts.Bug == LatePermit {
+	if m.n.w.opts.Bug == latePermit {
 		m.local.Publish(r)
 	}
 }
@@ -57,7 +57,7 @@ func (m *member) readEnds(key uint8, o replica.ReadOptions, res replica.ReadResu
 	w := m.n.w
 	w.reach.countRead(res.By)
 	if m.state.applied < want {
-		w.fail(Fresh, "group %d: %v answers a read of key %d (%T, served by %v) with %d commands applied, and a write at %d was acknowledged before",
+		w.fail(fresh, "group %d: %v answers a read of key %d (%T, served by %v) with %d commands applied, and a write at %d was acknowledged before",
 			m.g.id, m.n, key, o.Policy, res.By, m.state.applied, want)
 	}
 }

@@ -37,7 +37,7 @@ func (n *node) newPlacement() *placement.Node {
 	}
 	place, err := placement.NewNode(placement.NodeConfig{ID: n.id, Timeout: electionTime, Clock: n.w.Now, Queue: n.egress.standing, Weight: p.weights[n.id]})
 	if err != nil {
-		n.w.fail(NoFailure, "%v: %v", n, err)
+		n.w.fail(noFailure, "%v: %v", n, err)
 	}
 	return place
 }

@@ -75,7 +75,7 @@ func (s *scenario) median(writers []*writer, during time.Duration) time.Duration
 // busy makes a plan in which a tenfold disk or processor is felt.
 func busy(p *plan) {
 	p.placing.on = true
-	p.costs = Measured.scaled(30)
+	p.costs = measured.scaled(30)
 	p.costs.Sync, p.think, p.deadline = 2*time.Millisecond, 5*time.Millisecond, 5*electionTime
 }
 

@@ -26,7 +26,7 @@ type plan struct {
 	duration time.Duration
 	voters   int // the first members of each group
 	groups   int
-	costs    Costs
+	costs    costs
 
 	// Bounds of queues, and sizes.
 	batchBytes, batches, queueBytes, calls                            int
@@ -72,9 +72,9 @@ type plan struct {
 	fallWhenEarly float64
 }
 
-func drawPlan(seed uint64, opts Options) plan {
+func drawPlan(seed uint64, opts options) plan {
 	d := world.NewDraws(seed, 0)
-	p := plan{duration: opts.Duration, costs: Measured}
+	p := plan{duration: opts.Duration, costs: measured}
 	if p.duration == 0 {
 		p.duration = 1200 * time.Millisecond
 	}

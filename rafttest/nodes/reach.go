@@ -5,8 +5,8 @@ package nodes
 
 import "github.com/weftraft/weft/internal/world"
 
-// Reach counts the events of runs. An event never reached is not tested.
-type Reach struct {
+// reach counts the events of runs. An event never reached is not tested.
+type reach struct {
 	Elections, LeaderChanges                        uint64
 	Commands, Writes, Reads, Retries, Indeterminate uint64
 	Repeated, Expired                               uint64 // by sessions
@@ -46,10 +46,10 @@ type Reach struct {
 }
 
 // Add adds the counts of another run.
-func (r *Reach) Add(o Reach) { world.AddCounts(r, o) }
+func (r *reach) Add(o reach) { world.AddCounts(r, o) }
 
 // Missing names the events not reached.
-func (r Reach) Missing() []string { return world.Zeros(r) }
+func (r reach) Missing() []string { return world.Zeros(r) }
 
 // String lists the counts, some to a line.
-func (r Reach) String() string { return world.Table(r) }
+func (r reach) String() string { return world.Table(r) }

@@ -21,7 +21,7 @@ type scenario struct {
 
 // quiet takes all faults out of a plan, and makes the nodes ordinary ones.
 func quiet(p *plan) {
-	*p = plan{duration: time.Hour, voters: 3, groups: 1, costs: Measured,
+	*p = plan{duration: time.Hour, voters: 3, groups: 1, costs: measured,
 		batchBytes: 64 << 10, batches: 64, queueBytes: 1 << 20, calls: 4096,
 		appendBytes: 256 << 10, inflightMsgs: 64, inflightBytes: 4 << 20, uncommitted: 16 << 20, applyBytes: 1 << 20,
 		receiveBytes: 4 << 20, linkBytes: 4 << 20, chunkBytes: 16 << 10,
@@ -35,7 +35,7 @@ func quiet(p *plan) {
 
 // newScenario begins a run in which every group has a leader.
 func newScenario(t *testing.T, seed uint64, tune func(*plan)) *scenario {
-	s := &scenario{t: t, sim: newSim(seed, Options{tune: func(p *plan) {
+	s := &scenario{t: t, sim: newSim(seed, options{tune: func(p *plan) {
 		quiet(p)
 		if tune != nil {
 			tune(p)

@@ -18,7 +18,7 @@ import (
 type sim struct {
 	world.Agenda
 	story world.Story
-	opts  Options
+	opts  options
 	plan  plan
 	// Streams of randomness: for hosts and faults, for the network, for disks,
 	// for clients, for readers and operators of leases.
@@ -29,21 +29,21 @@ type sim struct {
 	net     network
 	clients []*client
 	history history
-	reach   Reach
+	reach   reach
 	fetched fetch.Counts
-	joints  JointReach
+	joints  jointReach
 	events  uint64
 	late    time.Duration // the most that a call ended behind its deadline
 	calming bool
 	finale  *finale
-	failure *Violation
+	failure *violation
 }
 
 // mostEvents bounds a run: a run with more events makes no progress.
 const mostEvents = 3_000_000
 
-// Run runs the nodes drawn by the seed, and reports the result.
-func Run(seed uint64, opts Options) Result {
+// run runs the nodes drawn by the seed, and reports the result.
+func run(seed uint64, opts options) result {
 	w := newSim(seed, opts)
 	w.guard(func() {
 		w.found(seed)
@@ -53,7 +53,7 @@ func Run(seed uint64, opts Options) Result {
 	return w.result(seed)
 }
 
-func newSim(seed uint64, opts Options) *sim {
+func newSim(seed uint64, opts options) *sim {
 	w := &sim{opts: opts, rng: world.NewDraws(seed, 1), nets: world.NewDraws(seed, 2), disks: world.NewDraws(seed, 3), cli: world.NewDraws(seed, 4), lease: world.NewDraws(seed, 6)}
 	w.story = world.NewStory(&w.Agenda, opts.Trace)
 	w.plan = drawPlan(seed, opts)
@@ -68,13 +68,13 @@ func newSim(seed uint64, opts Options) *sim {
 	return w
 }
 
-func (w *sim) result(seed uint64) Result {
+func (w *sim) result(seed uint64) result {
 	for _, n := range w.running() {
 		n.countLeases()
 	}
 	w.reach.Fetched, w.reach.FetchesResumed, w.reach.SourcesAbandoned = w.fetched.Fetched, w.fetched.Resumed, w.fetched.Abandoned
 	w.reach.NetworkCounts = w.net.NetworkCounts
-	r := Result{Seed: seed, Hash: w.story.Hash, Lines: w.story.Lines, Events: w.events, Plan: w.plan.String(), Reached: w.reach, Joints: w.joints}
+	r := result{Seed: seed, Hash: w.story.Hash, Lines: w.story.Lines, Events: w.events, Plan: w.plan.String(), Reached: w.reach, Joints: w.joints}
 	if w.finale != nil {
 		r.Recovery = w.finale.took
 	}
@@ -88,7 +88,7 @@ func (w *sim) result(seed uint64) Result {
 func (w *sim) guard(run func()) {
 	defer func() {
 		if x := recover(); x != nil {
-			w.fail(NoFailure, "%v\n%s", x, debug.Stack())
+			w.fail(noFailure, "%v\n%s", x, debug.Stack())
 		}
 	}()
 	run()
@@ -129,7 +129,7 @@ func (w *sim) run() {
 func (w *sim) next() {
 	w.events++
 	if w.events > mostEvents {
-		w.fail(Liveness, "%d events, and no end", w.events)
+		w.fail(liveness, "%d events, and no end", w.events)
 		return
 	}
 	w.Step(w.plan.duration + 2*finaleTime)
@@ -170,7 +170,7 @@ func (w *sim) fail(invariant, format string, args ...any) {
 	if w.failure != nil {
 		return
 	}
-	w.failure = &Violation{Invariant: invariant, At: w.Now(), Detail: fmt.Sprintf(format, args...)}
+	w.failure = &violation{Invariant: invariant, At: w.Now(), Detail: fmt.Sprintf(format, args...)}
 	w.tell(0, "VIOLATION %s: %s", invariant, w.failure.Detail)
 }
 

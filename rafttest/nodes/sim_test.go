@@ -23,11 +23,11 @@ var (
 )
 
 // runSeeds runs seeds, and hands each result to take until that returns false.
-func runSeeds(first, n uint64, opts Options, take func(Result) (goOn bool)) {
-	world.Seeds(first, n, func(seed uint64) Result { return Run(seed, opts) }, take)
+func runSeeds(first, n uint64, opts options, take func(result) (goOn bool)) {
+	world.Seeds(first, n, func(seed uint64) result { return run(seed, opts) }, take)
 }
 
-func report(r Result) string {
+func report(r result) string {
 	return fmt.Sprintf("seed %d: %v\nplan: %s\nagain: go test ./rafttest/nodes -run 'TestNodes$' -seed %d -v\n%s", r.Seed, r.Err, r.Plan, r.Seed, r.Story)
 }
 
@@ -35,13 +35,13 @@ func report(r Result) string {
 // and all is well in the end.
 func TestNodes(t *testing.T) {
 	if *oneSeed != 0 {
-		opts := Options{}
+		opts := options{}
 		if testing.Verbose() {
 			out := bufio.NewWriter(os.Stdout)
 			defer func() { require.NoError(t, out.Flush()) }()
 			opts.Trace = out
 		}
-		r := Run(*oneSeed, opts)
+		r := run(*oneSeed, opts)
 		t.Logf("plan: %s\n%s", r.Plan, r.Reached)
 		require.NoError(t, r.Err)
 		return
@@ -50,11 +50,11 @@ func TestNodes(t *testing.T) {
 	if testing.Short() {
 		n = min(n, 100)
 	}
-	var reached Reach
-	var worst Result
+	var reached reach
+	var worst result
 	var events uint64
 	failed, begun := 0, time.Now()
-	runSeeds(*firstSeed, n, Options{}, func(r Result) bool {
+	runSeeds(*firstSeed, n, options{}, func(r result) bool {
 		reached.Add(r.Reached)
 		events += r.Events
 		if r.Recovery > worst.Recovery {
@@ -76,7 +76,7 @@ func TestNodes(t *testing.T) {
 // TestSameStory shows that a run is a function of its seed.
 func TestSameStory(t *testing.T) {
 	for seed := uint64(1); seed <= 12; seed++ {
-		a, b := Run(seed, Options{}), Run(seed, Options{})
+		a, b := run(seed, options{}), run(seed, options{})
 		require.Equal(t, a, b, "seed %d", seed)
 		require.NotZero(t, a.Lines)
 	}
@@ -93,10 +93,10 @@ func TestJoints(t *testing.T) {
 	if *oneSeed != 0 {
 		n, *firstSeed = 1, *oneSeed
 	}
-	var reached Reach
-	var joints JointReach
+	var reached reach
+	var joints jointReach
 	failed, begun := 0, time.Now()
-	runSeeds(*firstSeed, n, Options{Joints: true}, func(r Result) bool {
+	runSeeds(*firstSeed, n, options{Joints: true}, func(r result) bool {
 		reached.Add(r.Reached)
 		joints.Add(r.Joints)
 		if r.Err != nil {
@@ -105,9 +105,9 @@ func TestJoints(t *testing.T) {
 		}
 		return failed < 5
 	})
-	t.Logf("%d seeds in %v\n%s\n%s\nmoments %v", n, time.Since(begun).Round(time.Millisecond), reached, world.Table(joints.JointCounts), joints.Moments)
+	t.Logf("%d seeds in %v\n%s\n%s\nmoments %v", n, time.Since(begun).Round(time.Millisecond), reached, world.Table(joints.jointCounts), joints.Moments)
 	if n >= 300 && failed == 0 {
-		require.Empty(t, world.Zeros(joints.JointCounts), "never reached")
+		require.Empty(t, world.Zeros(joints.jointCounts), "never reached")
 		require.NotContains(t, joints.Moments[:], uint64(0), "moments never reached")
 		for _, of := range []uint64{reached.SnapshotsRestored, reached.Transfers, reached.ChangesDone, reached.Raised, reached.RosterReads, reached.TornWrites} {
 			require.NotZero(t, of)

@@ -19,19 +19,19 @@ import (
 // Open opens the present state: its length, the state, and the padding of its values.
 func (m *member) Open(uint64) (world.Snapshot, error) {
 	w, host := m.n.w, m.host
-	if w.opts.Bug == LostOrigins {
+	if w.opts.Bug == lostOrigins {
 		host = withoutOrigins(host)
 	}
 	m.meets(momentSnapshot)
 	w.reach.SnapshotsSent++
 	size := m.state.size()
 	snap := world.Snapshot{Meta: replica.SnapshotMeta{Index: m.applied, Host: host}, Chunk: max(w.plan.chunkBytes, size/64)}
-	if w.opts.Bug == NewerBody {
+	if w.opts.Bug == newerBody {
 		snap.Body = &lateBody{m: m}
 		return snap, nil
 	}
 	body := m.state.encode()
-	if w.opts.Bug == LostSessions {
+	if w.opts.Bug == lostSessions {
 		body = body[:storeHead]
 	}
 	snap.Body = bytes.NewReader(append(withLength(body), make([]byte, size)...))
@@ -43,7 +43,7 @@ func withLength(body []byte) []byte {
 	return append(binary.AppendUvarint(nil, uint64(len(body))), body...)
 }
 
-// lateBody plants [NewerBody]: the state as it is when the first chunk is read.
+// lateBody plants [newerBody]: the state as it is when the first chunk is read.
 type lateBody struct {
 	m *member
 	r io.Reader
@@ -63,7 +63,7 @@ func (m *member) Room(to uint64, next func()) {
 	switch {
 	case l.bytes >= min(p.linkBytes, 2*p.chunkBytes):
 		m.n.egress.wakers = append(m.n.egress.wakers, m.n.bound(func() { m.Room(to, next) }))
-	case m.n.w.opts.Bug == NewerBody:
+	case m.n.w.opts.Bug == newerBody:
 		m.n.after(3*tickTime, next)
 	default:
 		next()
@@ -84,7 +84,7 @@ func (m *member) SendChunk(msg wire.Message, size int, next func()) {
 // Sent tells the replica how sending a snapshot went.
 func (m *member) Sent(to uint64, err error) {
 	if errors.Is(err, replica.ErrState) {
-		m.n.w.fail(NoFailure, "%v: %v", m.n, err)
+		m.n.w.fail(noFailure, "%v: %v", m.n, err)
 	}
 	m.drive.Post(0, func(r *replica.Replica) { r.SnapshotSent(to, err) })
 }
@@ -96,7 +96,7 @@ func (m *member) Offered(_ uint64, err error) {
 		m.offered()
 		return
 	case errors.Is(err, replica.ErrBadMessage):
-		m.n.w.fail(NoFailure, "%v refuses a snapshot: %v", m.n, err)
+		m.n.w.fail(noFailure, "%v refuses a snapshot: %v", m.n, err)
 	}
 	m.n.w.reach.SnapshotsRefused++
 }
@@ -123,7 +123,7 @@ func (m *member) restore(in *world.Incoming) {
 // restored puts a state into force that is durable.
 func (m *member) restored(in *world.Incoming, kept keptState) {
 	state, err := decodeStore(kept.encoded, m.n.w.plan.sessions)
-	if err != nil && m.n.w.opts.Bug == LostSessions {
+	if err != nil && m.n.w.opts.Bug == lostSessions {
 		state, err = newStore(m.n.w.plan.sessions)
 		if err == nil {
 			state.applied = binary.LittleEndian.Uint64(kept.encoded)
@@ -131,10 +131,10 @@ func (m *member) restored(in *world.Incoming, kept keptState) {
 	}
 	switch {
 	case err != nil:
-		m.n.w.fail(SameCommands, "%v: snapshot: %v", m.n, err)
+		m.n.w.fail(sameCommands, "%v: snapshot: %v", m.n, err)
 		return
 	case kept.index < m.applied:
-		m.n.w.fail(SameCommands, "%v restores the state at %d after it applied %d", m.n, kept.index, m.applied)
+		m.n.w.fail(sameCommands, "%v restores the state at %d after it applied %d", m.n, kept.index, m.applied)
 		return
 	}
 	state.noTable = m.state.noTable
@@ -146,7 +146,7 @@ func (m *member) restored(in *world.Incoming, kept keptState) {
 	m.drive.Post(0, func(r *replica.Replica) { r.Durable(kept.index) })
 }
 
-// withoutOrigins plants [LostOrigins]: the host's bytes, with an empty table. In
+// withoutOrigins plants [lostOrigins]: the host's bytes, with an empty table. In
 // front of it are a version, index, term, and a configuration with its length.
 func withoutOrigins(host []byte) []byte {
 	at, last := 1, uint64(0)

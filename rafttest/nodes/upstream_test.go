@@ -36,12 +36,12 @@ func TestUpstream(t *testing.T) {
 	}
 }
 
-func runUpstream(t *testing.T, seed uint64) Result {
+func runUpstream(t *testing.T, seed uint64) result {
 	t.Helper()
 	old := crand.Reader
 	defer func() { crand.Reader = old }()
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], seed)
 	crand.Reader = rand.NewChaCha8(key)
-	return Run(seed, Options{Core: replica.Upstream})
+	return run(seed, options{Core: replica.Upstream})
 }

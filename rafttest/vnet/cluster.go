@@ -16,8 +16,8 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// ErrDown is returned by Propose where the node is dead or paused.
-var ErrDown = errors.New("vnet: the node is down")
+// errDown is returned by Propose where the node is dead or paused.
+var errDown = errors.New("vnet: the node is down")
 
 // Cluster is a group of nodes in virtual time. Its methods must not be called
 // from several goroutines at a time.

@@ -38,11 +38,11 @@ func (c *Cluster) Applied(id uint64) uint64 { return c.node(id).applied }
 // Committed returns the commit index that a node knows.
 func (c *Cluster) Committed(id uint64) uint64 { return c.node(id).commit }
 
-// Propose proposes at a node. Errors: [ErrDown], and those of raft.
+// Propose proposes at a node. Errors: [errDown], and those of raft.
 func (c *Cluster) Propose(id uint64, data []byte) error {
 	n := c.node(id)
 	if n == nil || n.dead || n.paused {
-		return fmt.Errorf("%w: node %d", ErrDown, id)
+		return fmt.Errorf("%w: node %d", errDown, id)
 	}
 	defer n.touch()
 	return n.rn.Propose(data)
@@ -52,7 +52,7 @@ func (c *Cluster) Propose(id uint64, data []byte) error {
 func (c *Cluster) Campaign(id uint64) error {
 	n := c.node(id)
 	if n == nil || n.dead || n.paused {
-		return fmt.Errorf("%w: node %d", ErrDown, id)
+		return fmt.Errorf("%w: node %d", errDown, id)
 	}
 	defer n.touch()
 	return n.rn.Campaign()

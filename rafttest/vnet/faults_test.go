@@ -145,8 +145,8 @@ func TestOptionsAreChecked(t *testing.T) {
 	require.ErrorContains(t, c.SetNode(3, Node{}), "there is no node 3")
 	require.ErrorContains(t, c.Restart(1), "node 1 is not dead")
 	c.Kill(1)
-	require.ErrorIs(t, c.Propose(1, nil), ErrDown)
-	require.ErrorIs(t, c.Campaign(9), ErrDown)
+	require.ErrorIs(t, c.Propose(1, nil), errDown)
+	require.ErrorIs(t, c.Campaign(9), errDown)
 	_, err = c.StartLoad(LoadOptions{Clients: 1, Rate: 1, Sizes: []int{7}})
 	require.ErrorContains(t, err, "exactly one must be above 0")
 	require.ErrorContains(t, err, "Sizes has 7; at least 8")
@@ -169,5 +169,5 @@ func TestProcessorTakesOneThingAtATime(t *testing.T) {
 	require.Equal(t, []time.Duration{2 * ms, 4 * ms, 6 * ms, 7 * ms}, at)
 	require.Equal(t, 7*ms, c.Busy(2)-busy)
 	c.Kill(2)
-	require.ErrorIs(t, c.Do(2, 0, nil), ErrDown)
+	require.ErrorIs(t, c.Do(2, 0, nil), errDown)
 }

@@ -14,11 +14,11 @@ import (
 
 // Do lets a node's host do something with its core, after so much work of the node's
 // processor, which takes one thing after the other. The node's process may end before.
-// Errors: [ErrDown].
+// Errors: [errDown].
 func (c *Cluster) Do(id uint64, work time.Duration, run func(rn *raft.RawNode)) error {
 	n := c.node(id)
 	if n == nil || n.dead {
-		return fmt.Errorf("%w: node %d", ErrDown, id)
+		return fmt.Errorf("%w: node %d", errDown, id)
 	}
 	n.spend(work, func() { run(n.rn) })
 	return nil

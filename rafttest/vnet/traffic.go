@@ -16,10 +16,10 @@ type Kind uint8
 // The kinds of bytes. A message is of one kind, but for riders, because riders
 // are parts of entries.
 const (
-	Control Kind = iota // heartbeats, answers, votes, commit indexes
-	Append              // entries and snapshots
-	Rider               // more units of older entries
-	Gossip              // units between members, and requests for units
+	Control    Kind = iota // heartbeats, answers, votes, commit indexes
+	appendKind             // entries and snapshots
+	Rider                  // more units of older entries
+	gossipKind             // units between members, and requests for units
 	kinds
 )
 
@@ -98,11 +98,11 @@ func sizeOf(m *pb.Message) (k Kind, size, riders int) {
 		if len(m.GetEntries()) == 0 {
 			return Control, size, 0
 		}
-		return Append, size, riderBytes(m)
+		return appendKind, size, riderBytes(m)
 	case pb.MsgSnap:
-		return Append, size, 0
+		return appendKind, size, 0
 	case msgUnits, msgUnitsAsk:
-		return Gossip, size, 0
+		return gossipKind, size, 0
 	}
 	return Control, size, 0
 }

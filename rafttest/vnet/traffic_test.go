@@ -46,7 +46,7 @@ func TestRidersAreCounted(t *testing.T) {
 	}
 
 	k, _, riding, plain := send(old)
-	require.Equal(t, Append, k)
+	require.Equal(t, appendKind, k)
 	require.Zero(t, riding)
 	_, _, riding, all := send(header(ecraft.Coded, rider))
 	require.Equal(t, all-plain, riding)
@@ -55,7 +55,7 @@ func TestRidersAreCounted(t *testing.T) {
 	require.Equal(t, all, riding)
 
 	k, _, riding = sizeOf(&pb.Message{Type: msgUnits.Enum()})
-	require.Equal(t, Gossip, k)
+	require.Equal(t, gossipKind, k)
 	require.Zero(t, riding)
 	k, _, _ = sizeOf(&pb.Message{Type: pb.MsgApp.Enum()})
 	require.Equal(t, Control, k)

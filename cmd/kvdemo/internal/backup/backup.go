@@ -33,19 +33,19 @@ import (
 
 const (
 	magic = "weftkvb"
-	// Version is that of the format, and oldestVersion the first that can be read.
-	Version       = 2
+	// version is that of the format, and oldestVersion the first that can be read.
+	version       = 2
 	oldestVersion = 1
 
 	maxHeaderBytes = 1 << 20
 	endMark        = 0
 )
 
-// ErrDamaged wraps what is wrong with a file: it is not whole, or not what was written.
-var ErrDamaged = errors.New("the backup is damaged")
+// errDamaged wraps what is wrong with a file: it is not whole, or not what was written.
+var errDamaged = errors.New("the backup is damaged")
 
-// ErrVersion says that another version of kvdemo wrote the file.
-var ErrVersion = errors.New("the backup has an unknown format version")
+// errVersion says that another version of kvdemo wrote the file.
+var errVersion = errors.New("the backup has an unknown format version")
 
 // Header says what a backup is of.
 type Header struct {
@@ -83,7 +83,7 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	}
 	file := sha256.New()
 	b := &Writer{w: bufio.NewWriterSize(io.MultiWriter(w, file), 256<<10), file: file, entry: crc32.New(castagnoli)}
-	return b, b.write(append(binary.AppendUvarint(append([]byte(magic), Version), uint64(len(text))), text...))
+	return b, b.write(append(binary.AppendUvarint(append([]byte(magic), version), uint64(len(text))), text...))
 }
 
 func (w *Writer) write(b []byte) error {
@@ -112,7 +112,7 @@ func (w *Writer) Begin(e Entry) error {
 // Write implements io.Writer: it writes the value of the entry, or some of it.
 func (w *Writer) Write(b []byte) (int, error) {
 	if w.left -= int64(len(b)); w.left < 0 {
-		return 0, fmt.Errorf("%w: a value of %d bytes more than was said", ErrDamaged, -w.left)
+		return 0, fmt.Errorf("%w: a value of %d bytes more than was said", errDamaged, -w.left)
 	}
 	return len(b), w.write(b)
 }
@@ -124,7 +124,7 @@ func (w *Writer) end() error {
 	}
 	w.open = false
 	if w.left != 0 {
-		return fmt.Errorf("%w: a value of %d bytes less than was said", ErrDamaged, w.left)
+		return fmt.Errorf("%w: a value of %d bytes less than was said", errDamaged, w.left)
 	}
 	return w.write(binary.BigEndian.AppendUint32(nil, w.entry.Sum32()))
 }
@@ -170,8 +170,8 @@ func NewReader(r io.Reader) (*Reader, error) {
 		return nil, b.bad("it begins with %q, want %q: this is no backup of kvdemo", head[:len(magic)], magic)
 	}
 	switch v := head[len(magic)]; {
-	case v < oldestVersion || v > Version:
-		return nil, fmt.Errorf("%w: it is %d, this kvdemo reads %d to %d; use the kvdemo that wrote it", ErrVersion, v, oldestVersion, Version)
+	case v < oldestVersion || v > version:
+		return nil, fmt.Errorf("%w: it is %d, this kvdemo reads %d to %d; use the kvdemo that wrote it", errVersion, v, oldestVersion, version)
 	case v == oldestVersion:
 		b.types = kv.TypeString
 	default:
@@ -192,7 +192,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 }
 
 func (r *Reader) bad(what string, args ...any) error {
-	return fmt.Errorf("%w: at byte %d: %s", ErrDamaged, r.at, fmt.Sprintf(what, args...))
+	return fmt.Errorf("%w: at byte %d: %s", errDamaged, r.at, fmt.Sprintf(what, args...))
 }
 
 // read fills b.
@@ -217,7 +217,7 @@ func (r *Reader) ReadByte() (byte, error) {
 func (r *Reader) uvarint(of string, limit uint64) (uint64, error) {
 	v, err := binary.ReadUvarint(r)
 	switch {
-	case err != nil && !errors.Is(err, ErrDamaged):
+	case err != nil && !errors.Is(err, errDamaged):
 		return 0, r.bad("%s: %v", of, err)
 	case err != nil:
 		return 0, err

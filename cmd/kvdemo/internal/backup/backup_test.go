@@ -69,9 +69,9 @@ func TestEachDamagedByteIsNoticed(t *testing.T) {
 		bad := bytes.Clone(good)
 		bad[i] ^= 4
 		_, _, err := Check(bytes.NewReader(bad))
-		require.True(t, errors.Is(err, ErrDamaged) || i == len(magic) && errors.Is(err, ErrVersion), "byte %d: %v", i, err)
+		require.True(t, errors.Is(err, errDamaged) || i == len(magic) && errors.Is(err, errVersion), "byte %d: %v", i, err)
 		_, _, err = Check(bytes.NewReader(good[:i]))
-		require.ErrorIs(t, err, ErrDamaged, "%d bytes", i)
+		require.ErrorIs(t, err, errDamaged, "%d bytes", i)
 	}
 	_, _, err = Check(bytes.NewReader(append(bytes.Clone(good), 0)))
 	require.ErrorContains(t, err, "bytes follow its end")
@@ -79,7 +79,7 @@ func TestEachDamagedByteIsNoticed(t *testing.T) {
 
 // A backup of version 1, which had no types but bytes, is read as before.
 func TestVersion1IsRead(t *testing.T) {
-	for kind, want := range map[kv.Type]error{kv.TypeString: nil, kv.TypeHash: ErrDamaged} {
+	for kind, want := range map[kv.Type]error{kv.TypeString: nil, kv.TypeHash: errDamaged} {
 		var b bytes.Buffer
 		w, err := NewWriter(&b, Header{Cluster: 7})
 		require.NoError(t, err)
@@ -106,7 +106,7 @@ func TestWriterWantsTheSizeThatWasSaid(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, w.Begin(Entry{Key: "k", Size: 2, Type: kv.TypeString}))
 	_, err = w.Write([]byte("abc"))
-	require.ErrorIs(t, err, ErrDamaged)
+	require.ErrorIs(t, err, errDamaged)
 	w, err = NewWriter(io.Discard, Header{})
 	require.NoError(t, err)
 	require.NoError(t, w.Begin(Entry{Key: "k", Size: 2, Type: kv.TypeString}))
@@ -120,7 +120,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add(good)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if _, _, err := Check(bytes.NewReader(b)); err != nil {
-			require.True(t, errors.Is(err, ErrDamaged) || errors.Is(err, ErrVersion), err)
+			require.True(t, errors.Is(err, errDamaged) || errors.Is(err, errVersion), err)
 		}
 	})
 }

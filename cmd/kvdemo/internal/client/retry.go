@@ -94,7 +94,7 @@ func (c *Client) doAt(ctx context.Context, write bool, call func(context.Context
 
 // older reports whether a node does not know the call.
 func older(err error) bool {
-	var e *Error
+	var e *callError
 	return errors.As(err, &e) && e.Code == codes.Unimplemented
 }
 
@@ -111,7 +111,7 @@ func inDoubt(cause error) error {
 // informative reports whether an error says more than that the time was up: a node's
 // own words, or that no node is there.
 func informative(err error) bool {
-	var e *Error
+	var e *callError
 	return errors.Is(err, errNotOurs) || errors.Is(err, secure.ErrInvalid) || errors.As(err, &e) && (e.Verdict != 0 || e.Code != codes.DeadlineExceeded)
 }
 
@@ -169,7 +169,7 @@ func (c *Client) describe(i int, err error) error {
 	if s.Code() == codes.Unimplemented && !strings.HasPrefix(s.Message(), "unknown method") { // else it is an older kvdemo
 		return fmt.Errorf("%s: %w (%s)", c.cfg.Endpoints[i], errNotOurs, s.Message())
 	}
-	return &Error{Endpoint: c.cfg.Endpoints[i], Code: s.Code(), Message: s.Message(), Verdict: verdictIn(s)}
+	return &callError{Endpoint: c.cfg.Endpoints[i], Code: s.Code(), Message: s.Message(), Verdict: verdictIn(s)}
 }
 
 // verdictIn returns a node's verdict on a write, if the node's answer has a verdict.
@@ -182,19 +182,19 @@ func verdictIn(s *status.Status) (v kvpb.Outcome_Verdict) {
 	return v
 }
 
-// Error is a node's answer that something failed.
-type Error struct {
+// callError is a node's answer that something failed.
+type callError struct {
 	Endpoint string
 	Code     codes.Code
 	Message  string
 	Verdict  kvpb.Outcome_Verdict // of a write, if the node gave one
 }
 
-// Error implements error.
-func (e *Error) Error() string { return e.Endpoint + ": " + e.Message }
+// callError implements error.
+func (e *callError) Error() string { return e.Endpoint + ": " + e.Message }
 
 // Is lets errors.Is find the sentinel that the code stands for.
-func (e *Error) Is(target error) bool {
+func (e *callError) Is(target error) bool {
 	switch e.Code {
 	case codes.NotFound:
 		return target == kv.ErrNotFound
@@ -217,7 +217,7 @@ func judge(err error, write bool) verdict {
 	if errors.Is(err, errUnreachable) || errors.Is(err, errNotOurs) {
 		return again
 	}
-	var e *Error
+	var e *callError
 	if !errors.As(err, &e) {
 		return final
 	}
@@ -241,6 +241,6 @@ func Unreachable(err error) bool {
 			return true
 		}
 	}
-	var e *Error
+	var e *callError
 	return errors.As(err, &e) && (e.Code == codes.Unavailable || e.Code == codes.DeadlineExceeded)
 }

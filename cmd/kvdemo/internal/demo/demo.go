@@ -172,7 +172,7 @@ type run struct {
 	outages []outage
 	// verified is how many files every replica was found to hold.
 	verified int
-	reads    []NodeReads
+	reads    []nodeReads
 	watched  *watched // nil without a page
 }
 

@@ -33,8 +33,8 @@ func (c Config) checkPage() error {
 	return nil
 }
 
-// MaxWrites bounds the writes in a second of the load under a page.
-const MaxWrites = 2000
+// maxWrites bounds the writes in a second of the load under a page.
+const maxWrites = 2000
 
 // firstWrites is the load to begin with.
 const firstWrites = 100
@@ -186,8 +186,8 @@ func (w *watched) Do(_ context.Context, c page.Command) error {
 	case page.Code:
 		return w.setPolicy(c.Policy)
 	case page.Load:
-		if c.Writes < 0 || c.Writes > MaxWrites {
-			return fmt.Errorf("writes: %d, want 0 to %d", c.Writes, MaxWrites)
+		if c.Writes < 0 || c.Writes > maxWrites {
+			return fmt.Errorf("writes: %d, want 0 to %d", c.Writes, maxWrites)
 		}
 		w.writes.Store(int64(c.Writes))
 		w.collector.Note(page.EventCommand, fmt.Sprintf("load of %d writes a second", c.Writes))

@@ -20,9 +20,9 @@ import (
 // maxReads is how many files are read at each node.
 const maxReads = 500
 
-// NodeReads is where the linearizable reads at one node were served: at the node, by its
+// nodeReads is where the linearizable reads at one node were served: at the node, by its
 // roster leases or its lease as the leader, or by asking the leader.
-type NodeReads struct {
+type nodeReads struct {
 	Node   uint64         `json:"node"`
 	Leads  bool           `json:"leads,omitempty"`
 	Served map[string]int `json:"served"`
@@ -67,8 +67,8 @@ func (d *run) readEverywhere(ctx context.Context) error {
 }
 
 // readAt reads files that are small enough for one part, at one node.
-func (d *run) readAt(ctx context.Context, n *node) (NodeReads, error) {
-	r := NodeReads{Node: n.id, Served: map[string]int{}}
+func (d *run) readAt(ctx context.Context, n *node) (nodeReads, error) {
+	r := nodeReads{Node: n.id, Served: map[string]int{}}
 	c, err := client.New(client.Config{Endpoints: []string{n.Client}, Timeout: patience})
 	if err != nil {
 		return r, err
@@ -96,7 +96,7 @@ func (d *run) readAt(ctx context.Context, n *node) (NodeReads, error) {
 }
 
 // readTable says where reads were served, a line for each node.
-func (r Report) readTable() (t lab.Table) {
+func (r report) readTable() (t lab.Table) {
 	if len(r.Reads) == 0 {
 		return t
 	}

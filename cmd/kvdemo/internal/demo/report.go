@@ -13,9 +13,9 @@ import (
 	"github.com/weftraft/weft/internal/lab"
 )
 
-// Report is the result of a demonstration, as --json prints it. Durations are
+// report is the result of a demonstration, as --json prints it. Durations are
 // in milliseconds.
-type Report struct {
+type report struct {
 	Files       int        `json:"files"`
 	Bytes       int64      `json:"bytes"`
 	Replicas    int        `json:"replicas"`
@@ -33,15 +33,15 @@ type Report struct {
 	// byte loaded; with full copies, the number of nodes less one.
 	LeaderEgress float64 `json:"leader_egress"`
 	// Reads is of each node, with roster leases.
-	Reads        []NodeReads `json:"reads,omitempty"`
+	Reads        []nodeReads `json:"reads,omitempty"`
 	TotalSeconds float64     `json:"total_seconds"`
 }
 
 // summary makes the report of a successful demonstration.
-func (d *run) summary() Report {
+func (d *run) summary() report {
 	l := d.load
 	seconds := l.result.Elapsed.Seconds()
-	r := Report{
+	r := report{
 		Files:        len(d.set.files),
 		Bytes:        l.bytes.Load(),
 		Replicas:     len(d.cluster.nodes),
@@ -78,7 +78,7 @@ func (d *run) report() error {
 	return r.print(d.cfg.Result)
 }
 
-func (r Report) print(w io.Writer) error {
+func (r report) print(w io.Writer) error {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-12s  %s\n", name, fmt.Sprintf(format, args...))
 	}
@@ -95,7 +95,7 @@ func (r Report) print(w io.Writer) error {
 }
 
 // links is the table of links, senders in rows.
-func (r Report) links() lab.Table {
+func (r report) links() lab.Table {
 	t := lab.Table{Title: "bytes on each link (MB, from row to column; a killed process's last moments are missing)", Rows: [][]string{{"node"}}}
 	for i, row := range r.LinkBytes {
 		t.Rows[0] = append(t.Rows[0], strconv.Itoa(i+1))

@@ -77,7 +77,7 @@ func (s *Store) Apply(b rawnode.Batch) ([]any, error) {
 // still use the batch.
 func (s *Store) breaks(err error) error {
 	s.batch = nil
-	s.broken = fmt.Errorf("%w: %w", ErrFailed, err)
+	s.broken = fmt.Errorf("%w: %w", errFailed, err)
 	return s.broken
 }
 
@@ -194,7 +194,7 @@ func (w *writer) command(data []byte) (any, error) {
 		return Result{Err: err}, nil
 	}
 	if p.level() > t.level() {
-		return Result{Err: fmt.Errorf("%w (%v)", ErrLevel, p.op)}, nil
+		return Result{Err: fmt.Errorf("%w (%v)", errLevel, p.op)}, nil
 	}
 	if p.op.changes() && t.frozen() {
 		return Result{Err: ErrFrozen, Value: t.system[FreezeKey]}, nil
@@ -240,13 +240,13 @@ func (w *writer) run(p *parsed) (any, error) {
 		return w.done(existed), err
 	case OpOpenSession:
 		return Result{Session: w.tables.sessions.Open()}, nil
-	case OpEndSession:
+	case opEndSession:
 		return ended(w.tables.sessions.End(p.session)), nil
 	case OpPart:
 		return w.part(p)
 	case OpFinish:
 		return w.finishUpload(p)
-	case OpAbort:
+	case opAbort:
 		u := w.tables.uploads.byID[p.upload]
 		if u == nil {
 			return resultOK, nil
@@ -332,7 +332,7 @@ func (w *writer) disown(key []byte) error {
 	}
 	delete(w.tables.large, string(key))
 	err := w.delete(secLarge, key)
-	for i := range Parts(ref.size) {
+	for i := range partsOf(ref.size) {
 		err = errors.Join(err, w.delete(secPart, partName(ref.number, i)))
 	}
 	return err
@@ -353,11 +353,11 @@ func (w *writer) swap(p *parsed) (any, error) {
 		w.system = true
 		return Result{Swapped: true}, w.delete(secSystem, p.key)
 	}
-	if found == nil && len(t.system) >= MaxSystemKeys {
-		return Result{Err: fmt.Errorf("%w system key %q: there are %d, want at most that", ErrInvalid, name, MaxSystemKeys)}, nil
+	if found == nil && len(t.system) >= maxSystemKeys {
+		return Result{Err: fmt.Errorf("%w system key %q: there are %d, want at most that", ErrInvalid, name, maxSystemKeys)}, nil
 	}
-	if n := t.systemBytes - len(found) + len(name) + len(p.value); n > MaxSystemBytes {
-		return Result{Err: fmt.Errorf("%w system key %q: %d bytes of system keys and values, want at most %d", ErrInvalid, name, n, MaxSystemBytes)}, nil
+	if n := t.systemBytes - len(found) + len(name) + len(p.value); n > maxSystemBytes {
+		return Result{Err: fmt.Errorf("%w system key %q: %d bytes of system keys and values, want at most %d", ErrInvalid, name, n, maxSystemBytes)}, nil
 	}
 	value, level := append([]byte(nil), p.value...), t.level()
 	t.setSystem(name, value)

@@ -37,7 +37,7 @@ type owner struct {
 	upload UploadID
 	size   int64
 	want   uint64            // parts that have not come by
-	sums   *[MaxParts]uint32 // of an upload
+	sums   *[maxParts]uint32 // of an upload
 }
 
 // check looks at a record.
@@ -52,7 +52,7 @@ func (p *places) check(sec section, name, value []byte) error {
 			return err
 		}
 		l := r.large
-		return p.own(l.number, &owner{upload: l.upload, size: l.size, want: 1<<Parts(l.size) - 1})
+		return p.own(l.number, &owner{upload: l.upload, size: l.size, want: 1<<partsOf(l.size) - 1})
 	case secUpload:
 		u, err := decodeUpload(name, value)
 		if err != nil {
@@ -115,7 +115,7 @@ func (p *places) own(number uint64, o *owner) error {
 }
 
 func (p *places) part(name, value []byte) error {
-	if len(name) != 9 || name[8] >= MaxParts {
+	if len(name) != 9 || name[8] >= maxParts {
 		return fmt.Errorf("%w: a part has the key %x", ErrDamaged, name)
 	}
 	number, part := binary.BigEndian.Uint64(name), int(name[8])
@@ -179,12 +179,12 @@ func (b *builder) add(sec section, name, value []byte) error {
 			return fmt.Errorf("%w: a value of %d bytes in one record, want at most %d", ErrInvalid, n, MaxInlineBytes)
 		}
 	case secUpload:
-		if len(b.tables.uploads.byID) >= MaxUploads {
-			return fmt.Errorf("%w: %d, want at most that", ErrUploads, MaxUploads)
+		if len(b.tables.uploads.byID) >= maxUploads {
+			return fmt.Errorf("%w: %d, want at most that", ErrUploads, maxUploads)
 		}
 		return b.tables.loadUpload(name, value)
 	case secSystem:
-		if len(name) == 0 || len(value) == 0 || len(b.tables.system) >= MaxSystemKeys || b.tables.systemBytes+len(name)+len(value) > MaxSystemBytes {
+		if len(name) == 0 || len(value) == 0 || len(b.tables.system) >= maxSystemKeys || b.tables.systemBytes+len(name)+len(value) > maxSystemBytes {
 			return fmt.Errorf("%w: system key %q of %d bytes goes beyond the bounds", ErrInvalid, name, len(value))
 		}
 		b.tables.setSystem(string(name), value)

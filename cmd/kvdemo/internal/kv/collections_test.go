@@ -378,7 +378,7 @@ func TestLevel1RefusesCollections(t *testing.T) {
 	} {
 		x := &Txn{Else: []Action{a}}
 		require.Equal(t, 2, x.Level())
-		require.ErrorIs(t, apply(t, s, Command{Op: OpTxn, Txn: x}.Encode())[0].Err, ErrLevel)
+		require.ErrorIs(t, apply(t, s, Command{Op: OpTxn, Txn: x}.Encode())[0].Err, errLevel)
 	}
 	require.Equal(t, 1, (&Txn{Then: []Action{{Kind: ActPut, Key: "k", Flags: ReturnOld}}}).Level())
 }

@@ -18,10 +18,10 @@ const (
 	OpPut         Op = 1 // sets the key's value
 	OpDelete      Op = 2 // removes the key
 	OpOpenSession Op = 3 // begins a session
-	OpEndSession  Op = 4 // ends Session
+	opEndSession  Op = 4 // ends Session
 	OpPart        Op = 5 // stores a part of an upload
 	OpFinish      Op = 6 // makes an upload the key's value
-	OpAbort       Op = 7 // drops an upload
+	opAbort       Op = 7 // drops an upload
 	OpSystem      Op = 8 // compares a system key with Want, and sets it to Value
 	// From level 1 on; see LevelKey.
 	OpTxn    Op = 9  // does a transaction
@@ -58,7 +58,7 @@ type Command struct {
 	Value []byte // of OpPut, OpPart, OpSystem; empty removes a system key
 	Want  []byte // of OpSystem: what must be there; empty means nothing
 
-	Upload UploadID // of OpPart, OpFinish, OpAbort
+	Upload UploadID // of OpPart, OpFinish, opAbort
 	Size   int64    // of OpPart, OpFinish: the whole value's, at least 1
 	Part   int      // of OpPart: which, from 0
 	SHA256 [32]byte // of OpFinish: the whole value's
@@ -68,7 +68,7 @@ type Command struct {
 
 	// Session, unless 0, is the session that the command is part of: OpPut,
 	// OpDelete, OpFinish and OpTxn can be. Its Sequence is at least 1 and grows;
-	// results up to Acknowledged have reached the client. OpEndSession has only
+	// results up to Acknowledged have reached the client. opEndSession has only
 	// Session.
 	Session      session.ID
 	Sequence     uint64
@@ -98,7 +98,7 @@ func (c *Command) Checked() ([]byte, error) {
 }
 
 func (c *Command) check() ([]byte, error) {
-	if len(c.Value) > MaxInlineBytes || len(c.Want) > MaxSystemValueBytes {
+	if len(c.Value) > MaxInlineBytes || len(c.Want) > maxSystemValueBytes {
 		return nil, fmt.Errorf("%w %v: %d bytes of value, want at most %d; send a larger one in parts", ErrInvalid, c.Op, max(len(c.Value), len(c.Want)), MaxInlineBytes)
 	}
 	if c.Txn != nil && len(c.Txn.Compares)+len(c.Txn.Then)+len(c.Txn.Else) > MaxTxnItems {
@@ -119,7 +119,7 @@ func (c *Command) check() ([]byte, error) {
 func (c Command) Encode() []byte {
 	b := make([]byte, 0, 128+len(c.Key)+len(c.Want)+len(c.Value))
 	op := byte(c.Op)
-	member := c.Session != 0 && c.Op != OpEndSession
+	member := c.Session != 0 && c.Op != opEndSession
 	if member {
 		op |= inSession
 	}
@@ -135,7 +135,7 @@ func (c Command) Encode() []byte {
 		b = appendInline(b, []byte(c.Key), c.Value)
 	case OpDelete:
 		b = append(b, c.Key...)
-	case OpEndSession:
+	case opEndSession:
 		b = binary.AppendUvarint(b, uint64(c.Session))
 	case OpPart:
 		b = append(b, c.Upload[:]...)
@@ -148,7 +148,7 @@ func (c Command) Encode() []byte {
 		b = binary.AppendUvarint(b, uint64(c.Size))
 		b = append(b, c.SHA256[:]...)
 		b = append(b, c.Key...)
-	case OpAbort:
+	case opAbort:
 		b = append(b, c.Upload[:]...)
 	case OpSystem:
 		b = appendBytes(b, c.Key)

@@ -25,10 +25,10 @@ func TestCommandBytes(t *testing.T) {
 		{Command{Op: OpPut, Key: "k", Value: []byte("v"), Session: 3, Sequence: 300, Acknowledged: 2}, "81 03 ac02 02 01 6b 00 108a378f 76"},
 		{Command{Op: OpDelete, Key: "k"}, "02 6b"},
 		{Command{Op: OpOpenSession}, "03"},
-		{Command{Op: OpEndSession, Session: 3}, "04 03"},
+		{Command{Op: opEndSession, Session: 3}, "04 03"},
 		{Command{Op: OpPart, Upload: id, Size: 1, Value: []byte("v")}, "05 01020300000000000000000000000000 01 00 a7a4443d 76"},
 		{Command{Op: OpFinish, Upload: id, Size: 1, Key: "k"}, "06 01020300000000000000000000000000 01" + strings.Repeat("00", 32) + "6b"},
-		{Command{Op: OpAbort, Upload: id}, "07 01020300000000000000000000000000"},
+		{Command{Op: opAbort, Upload: id}, "07 01020300000000000000000000000000"},
 		{Command{Op: OpSystem, Key: "k", Want: []byte("w"), Value: []byte("v")}, "08 01 6b 01 77 76"},
 	} {
 		require.NoError(t, c.command.Check())
@@ -49,7 +49,7 @@ func TestCheck(t *testing.T) {
 		{Command{Op: OpPut, Key: "k", Value: make([]byte, MaxInlineBytes+1)}, "1048577 bytes of value, want at most 1048576; send a larger one in parts"},
 		{Command{Op: OpPut, Key: "k", Session: 1}, "session 1, sequence 0, want 1 or more"},
 		{Command{Op: OpOpenSession, Session: 1, Sequence: 1}, "op 131"},
-		{Command{Op: OpEndSession}, "session 0, want 1 or more"},
+		{Command{Op: opEndSession}, "session 0, want 1 or more"},
 		{Command{Op: OpPart}, "size 0, want 1 to 67108864"},
 		{Command{Op: OpPart, Size: MaxValueBytes + 1}, "size 67108865, want 1 to 67108864"},
 		{Command{Op: OpPart, Size: PartBytes + 1, Part: 2}, "part 2, want 0 to 1"},
@@ -158,7 +158,7 @@ func TestSessions(t *testing.T) {
 	// A client that got a result says so, and the session forgets it.
 	apply(t, s, Command{Op: OpPut, Key: "k", Session: id, Sequence: 6, Acknowledged: 5}.Encode())
 	require.ErrorIs(t, apply(t, s, remove)[0].Err, ErrForgotten)
-	end := Command{Op: OpEndSession, Session: id}.Encode()
+	end := Command{Op: opEndSession, Session: id}.Encode()
 	require.Equal(t, []Result{{Existed: true}, {}}, apply(t, s, end, end))
 	require.ErrorIs(t, apply(t, s, put(7, "x"))[0].Err, ErrExpired)
 	require.Zero(t, s.Stats().Sessions)
@@ -198,17 +198,17 @@ func TestUploadsExpireAlike(t *testing.T) {
 	_, many := openMem(t)
 	begin := func(n int) []byte { return uploadOf(UploadID{byte(n), 1}, "k", pattern(20, byte(n)))[0] }
 	var commands [][]byte
-	for n := range MaxUploads + 2 {
+	for n := range maxUploads + 2 {
 		commands = append(commands, begin(n))
 	}
 	results := apply(t, one, commands...)
-	require.NoError(t, results[MaxUploads-1].Err)
-	require.ErrorIs(t, results[MaxUploads].Err, ErrUploads)
+	require.NoError(t, results[maxUploads-1].Err)
+	require.ErrorIs(t, results[maxUploads].Err, ErrUploads)
 	for i, c := range commands {
 		require.Equal(t, results[i].Err == nil, apply(t, many, c)[0].Err == nil)
 	}
-	require.EqualValues(t, MaxUploads, one.Stats().Uploads)
-	require.EqualValues(t, 20*MaxUploads, one.Stats().UploadBytes)
+	require.EqualValues(t, maxUploads, one.Stats().Uploads)
+	require.EqualValues(t, 20*maxUploads, one.Stats().UploadBytes)
 	idle := func(n int) {
 		batch := make([][]byte, n)
 		for i := range batch {
@@ -225,7 +225,7 @@ func TestUploadsExpireAlike(t *testing.T) {
 		requireNoOrphans(t, one)
 		requireNoOrphans(t, many)
 	}
-	idle(UploadPatience - 2)
+	idle(uploadPatience - 2)
 	both := func(c []byte) error {
 		a, b := apply(t, one, c)[0].Err, apply(t, many, c)[0].Err
 		require.Equal(t, a == nil, b == nil)
@@ -235,8 +235,8 @@ func TestUploadsExpireAlike(t *testing.T) {
 	_, err := one.Upload(UploadID{0, 1})
 	require.ErrorIs(t, err, ErrNoUpload)
 	alike()
-	idle(UploadLifetime - UploadPatience - 100)
-	require.EqualValues(t, MaxUploads, one.Stats().Uploads)
+	idle(uploadLifetime - uploadPatience - 100)
+	require.EqualValues(t, maxUploads, one.Stats().Uploads)
 	idle(150)
 	require.EqualValues(t, 1, one.Stats().Uploads, "all but the one that began later")
 	alike()
@@ -269,7 +269,7 @@ func TestUploads(t *testing.T) {
 	// The same id again is another upload; the value stays whole.
 	apply(t, s, other[:3]...)
 	require.Equal(t, value, readAll(t, s, "k"))
-	require.True(t, apply(t, s, Command{Op: OpAbort, Upload: UploadID{1}}.Encode())[0].Existed)
+	require.True(t, apply(t, s, Command{Op: opAbort, Upload: UploadID{1}}.Encode())[0].Existed)
 	require.Equal(t, value, readAll(t, s, "k"))
 	require.Equal(t, value, readAll(t, restored(t, s), "k"))
 
@@ -291,7 +291,7 @@ func TestLargestValue(t *testing.T) {
 	_, s := openMem(t)
 	value := pattern(MaxValueBytes, 1)
 	commands := uploadOf(UploadID{1}, "k", value)
-	require.Len(t, commands, MaxParts+1)
+	require.Len(t, commands, maxParts+1)
 	for _, c := range commands {
 		require.NoError(t, apply(t, s, c)[0].Err)
 	}
@@ -319,9 +319,9 @@ func TestSystemKeys(t *testing.T) {
 	require.Equal(t, Result{Swapped: true}, swap("a", "2", ""))
 	require.Equal(t, Result{Swapped: true}, swap("a", "", ""))
 	for i := range 15 {
-		require.NoError(t, swap(strings.Repeat("k", i+1), "", strings.Repeat("v", MaxSystemValueBytes)).Err)
+		require.NoError(t, swap(strings.Repeat("k", i+1), "", strings.Repeat("v", maxSystemValueBytes)).Err)
 	}
-	require.ErrorContains(t, swap("one too many", "", strings.Repeat("v", MaxSystemValueBytes)).Err, "want at most 1048576")
+	require.ErrorContains(t, swap("one too many", "", strings.Repeat("v", maxSystemValueBytes)).Err, "want at most 1048576")
 	page, err := s.List(Query{})
 	require.NoError(t, err)
 	require.Empty(t, page.Items, "clients do not see them")

@@ -15,8 +15,8 @@ import (
 const (
 	maxEvents     = 64 << 10
 	maxEventBytes = 8 << 20 // of keys and values
-	// MaxEventValueBytes is the largest value that an event carries.
-	MaxEventValueBytes = 64 << 10
+	// maxEventValueBytes is the largest value that an event carries.
+	maxEventValueBytes = 64 << 10
 )
 
 // ErrCompacted says that events were asked for that a node does not remember any more.
@@ -63,7 +63,7 @@ type Event struct {
 	Kind     EventKind
 	Key      string
 	// Size is that of the value, and Value the value, which is nil if it has more than
-	// MaxEventValueBytes or is of another type than TypeString.
+	// maxEventValueBytes or is of another type than TypeString.
 	Size  int64
 	Value []byte
 }
@@ -239,7 +239,7 @@ func (w *writer) event(kind EventKind, key, stored []byte) error {
 			c.size = int64(len(stored) - inlineHead)
 		case kindInline:
 			c.size = int64(len(stored) - inlineHead)
-			if c.size <= MaxEventValueBytes {
+			if c.size <= maxEventValueBytes {
 				c.value = w.changes.copy(stored[inlineHead:])
 			}
 		default:

@@ -120,11 +120,11 @@ func fullAt(t *testing.T, from int64) bool {
 		}
 		require.True(t, time.Now().Before(deadline), "operation %d: neither done nor stalled", from)
 	}
-	require.ErrorIs(t, db.Stalled(), ErrFull)
+	require.ErrorIs(t, db.Stalled(), errFull)
 	require.ErrorIs(t, db.Stalled(), syscall.ENOSPC)
-	require.ErrorIs(t, s.Stalled(), ErrFull)
+	require.ErrorIs(t, s.Stalled(), errFull)
 	require.Equal(t, "there", string(readAll(t, s, "before")))
-	require.ErrorIs(t, db.Flush(), ErrFull)
+	require.ErrorIs(t, db.Flush(), errFull)
 	durable, err := s.Durable()
 	require.NoError(t, err)
 
@@ -156,7 +156,7 @@ func fullAt(t *testing.T, from int64) bool {
 func flushEventually(db *DB) error {
 	for deadline := time.Now().Add(patient); ; time.Sleep(time.Millisecond) {
 		err := db.Flush()
-		if !errors.Is(err, ErrFull) || time.Now().After(deadline) {
+		if !errors.Is(err, errFull) || time.Now().After(deadline) {
 			return err
 		}
 	}
@@ -225,12 +225,12 @@ func failAt(t *testing.T, from int64, fails func(errorfs.Op) bool, failure error
 	case <-time.After(patient):
 		t.Fatal("the store did not notice")
 	}
-	require.ErrorIs(t, db.Err(), ErrFailed)
+	require.ErrorIs(t, db.Err(), errFailed)
 	require.ErrorIs(t, db.Err(), failure)
-	require.ErrorIs(t, db.Flush(), ErrFailed)
+	require.ErrorIs(t, db.Flush(), errFailed)
 	durable, err := s.Durable()
 	require.NoError(t, err)
-	require.ErrorIs(t, db.Close(), ErrFailed)
+	require.ErrorIs(t, db.Close(), errFailed)
 	f.from.Store(0)
 
 	f.fs = f.fs.CrashClone(vfs.CrashCloneCfg{})
@@ -249,13 +249,13 @@ func TestFullDiskOpenAndClose(t *testing.T) {
 	f := newFaulty()
 	f.from.Store(1)
 	_, _, err := f.open(t)
-	require.ErrorIs(t, err, ErrFull)
+	require.ErrorIs(t, err, errFull)
 	f.from.Store(0)
 	db, s, err := f.open(t)
 	require.NoError(t, err)
 	apply(t, s, put("k", "v"))
 	f.from.Store(1)
-	require.ErrorIs(t, db.Close(), ErrFull, "the state cannot be flushed")
+	require.ErrorIs(t, db.Close(), errFull, "the state cannot be flushed")
 	f.from.Store(0)
 	db, s, err = f.open(t)
 	require.NoError(t, err, "the lock is free again")
@@ -285,8 +285,8 @@ func TestFullDiskInterrupted(t *testing.T) {
 			apply(t, s, put("before", "there"))
 			f.ops.Store(0)
 			f.from.Store(1)
-			require.ErrorIs(t, db.Flush(), ErrFull, "which finds it out")
-			require.ErrorIs(t, db.Stalled(), ErrFull)
+			require.ErrorIs(t, db.Flush(), errFull, "which finds it out")
+			require.ErrorIs(t, db.Stalled(), errFull)
 			before := s.Applied()
 			done := make(chan error, 1)
 			go func() { done <- wait(s) }()
@@ -325,7 +325,7 @@ func TestNothingButWritesWaitsForTheManifest(t *testing.T) {
 	flushes := db.Metrics().Flush.Count
 	f.ops.Store(0)
 	f.from.Store(1)
-	require.ErrorIs(t, db.Flush(), ErrFull)
+	require.ErrorIs(t, db.Flush(), errFull)
 	for name, call := range map[string]func() error{
 		"List": func() error { _, err := s.List(Query{Digests: true}); return err },
 		"Look": func() error {
@@ -340,7 +340,7 @@ func TestNothingButWritesWaitsForTheManifest(t *testing.T) {
 		"Export":   func() error { return exportAll(s) },
 		"Snapshot": func() error { snapshotBytes(t, s); return nil },
 		"Metrics":  func() error { require.NotNil(t, db.Metrics()); return nil },
-		"Upgrade":  func() error { require.ErrorIs(t, db.Upgrade(2), ErrFull); return nil },
+		"Upgrade":  func() error { require.ErrorIs(t, db.Upgrade(2), errFull); return nil },
 	} {
 		done := make(chan error, 1)
 		go func() { done <- call() }()

@@ -47,7 +47,7 @@ func TestSnapshotDamage(t *testing.T) {
 	apply(t, s, put("old", "state"))
 	refused := func(b []byte, what string) {
 		t.Helper()
-		require.ErrorIs(t, restore(s, 10, "", b), ErrSnapshot, what)
+		require.ErrorIs(t, restore(s, 10, "", b), errSnapshot, what)
 		got, _, err := s.Get("old")
 		require.NoError(t, err)
 		require.Equal(t, "state", string(got))
@@ -63,7 +63,7 @@ func TestSnapshotDamage(t *testing.T) {
 		}
 	}
 	refused(append(bytes.Clone(good), 0), "a byte too many")
-	require.ErrorIs(t, restore(s, 11, "", good), ErrSnapshot, "of another index")
+	require.ErrorIs(t, restore(s, 11, "", good), errSnapshot, "of another index")
 	cut := io.MultiReader(bytes.NewReader(good[:20]), iotest.ErrReader(io.ErrClosedPipe))
 	require.ErrorIs(t, s.Restore(rawnode.SnapshotMeta{Index: 10}, cut), io.ErrClosedPipe)
 	require.NoError(t, restore(s, 10, "", good))
@@ -107,7 +107,7 @@ func TestSnapshotContradicts(t *testing.T) {
 			require.ErrorIs(t, err, ErrDamaged, what)
 			continue
 		}
-		require.ErrorIs(t, restore(other, s.Applied(), "", b), ErrSnapshot, what)
+		require.ErrorIs(t, restore(other, s.Applied(), "", b), errSnapshot, what)
 		require.Equal(t, pattern(50, 1), readAll(t, other, "large"))
 	}
 }
@@ -195,14 +195,14 @@ func TestOpenRefuses(t *testing.T) {
 	db, err := open(testIdentity)
 	require.NoError(t, err)
 	_, err = open(testIdentity)
-	require.ErrorIs(t, err, ErrLocked)
+	require.ErrorIs(t, err, errLocked)
 	require.NoError(t, db.Close())
 	require.ErrorIs(t, db.Close(), ErrClosed)
 	_, err = db.Group(1)
 	require.ErrorIs(t, err, ErrClosed)
 
 	_, err = open(Identity{Cluster: 7, Node: 4})
-	require.ErrorIs(t, err, ErrIdentity)
+	require.ErrorIs(t, err, errIdentity)
 	require.ErrorContains(t, err, "cluster 7, node 3")
 	require.ErrorContains(t, err, "cluster 7, node 4")
 
@@ -214,7 +214,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	set(func(p *pebble.DB) error { return p.Set(keyIdentity, []byte{formatVersion + 1}, pebble.Sync) })
 	_, err = open(testIdentity)
-	require.ErrorIs(t, err, ErrVersion)
+	require.ErrorIs(t, err, errVersion)
 	require.ErrorContains(t, err, "it is 6, this kvdemo reads 2 to 5")
 
 	set(func(p *pebble.DB) error { return p.Delete(keyIdentity, pebble.Sync) })
@@ -230,7 +230,7 @@ func TestOpenRefuses(t *testing.T) {
 
 	require.NoError(t, fs.MkdirAll("old/gen-1", 0o755))
 	_, err = Open("old", Options{Identity: testIdentity, FS: fs})
-	require.ErrorIs(t, err, ErrVersion)
+	require.ErrorIs(t, err, errVersion)
 	require.ErrorContains(t, err, "old is of format 1, this kvdemo reads 5; read the values out with the kvdemo that wrote them")
 	names, err := fs.List("old")
 	require.NoError(t, err)
@@ -308,7 +308,7 @@ func FuzzRestore(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, s := openMem(t)
 		if err := restore(s, 1, "", b); err != nil {
-			require.ErrorIs(t, err, ErrSnapshot)
+			require.ErrorIs(t, err, errSnapshot)
 		}
 	})
 }

@@ -46,8 +46,8 @@ func (o Op) changes() bool {
 // frozen reports whether the group is frozen.
 func (t *tables) frozen() bool { return t.level() > 0 && len(t.system[FreezeKey]) > 0 }
 
-// ErrLevel says that a command is above the group's level.
-var ErrLevel = fmt.Errorf("%w: the group's members have not all said that they know this kind of command", ErrInvalid)
+// errLevel says that a command is above the group's level.
+var errLevel = fmt.Errorf("%w: the group's members have not all said that they know this kind of command", ErrInvalid)
 
 // level returns the level of a state.
 func (t *tables) level() int { return levelOf(t.system[LevelKey]) }
@@ -112,5 +112,5 @@ func (db *DB) checkLevel(t *tables) error {
 		return nil
 	}
 	return fmt.Errorf("%w: an older kvdemo, which does not know the level, has applied commands behind the group's raise to level %d, and its state may differ from the others: "+
-		"remove this node from the cluster, and add another with a directory of its own", ErrVersion, t.level())
+		"remove this node from the cluster, and add another with a directory of its own", errVersion, t.level())
 }

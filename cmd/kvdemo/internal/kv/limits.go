@@ -22,31 +22,31 @@ const (
 	MaxInlineBytes = PartBytes
 	// PartBytes is the length of each part of an upload but the last.
 	PartBytes     = 1 << 20
-	MaxValueBytes = MaxParts * PartBytes
-	// MaxParts is counted in parts. An upload's set of parts is one word.
-	MaxParts = 64
+	MaxValueBytes = maxParts * PartBytes
+	// maxParts is counted in parts. An upload's set of parts is one word.
+	maxParts = 64
 	// MaxCommandBytes is the most that Command.Encode makes: a value, and
 	// less than 8 KiB of key, names and numbers around it.
 	MaxCommandBytes = MaxInlineBytes + 8<<10
 
-	MaxSystemKeyBytes   = 256
-	MaxSystemValueBytes = 64 << 10
-	// MaxSystemBytes bounds the system keys and values of a group together.
-	MaxSystemBytes = 1 << 20
-	// MaxSystemKeys is how many system keys a group can have.
-	MaxSystemKeys = 1024
+	maxSystemKeyBytes   = 256
+	maxSystemValueBytes = 64 << 10
+	// maxSystemBytes bounds the system keys and values of a group together.
+	maxSystemBytes = 1 << 20
+	// maxSystemKeys is how many system keys a group can have.
+	maxSystemKeys = 1024
 )
 
 // What becomes of uploads, counted in commands applied: the clock that all
 // replicas share.
 const (
-	// MaxUploads is how many can be under way in a group.
-	MaxUploads = 64
-	// UploadLifetime: an upload that got no part for so long is dropped.
-	UploadLifetime = 65_536
-	// UploadPatience: when all are taken, one that was idle for so long makes
+	// maxUploads is how many can be under way in a group.
+	maxUploads = 64
+	// uploadLifetime: an upload that got no part for so long is dropped.
+	uploadLifetime = 65_536
+	// uploadPatience: when all are taken, one that was idle for so long makes
 	// room for a new one.
-	UploadPatience = 1024
+	uploadPatience = 1024
 )
 
 // sessionLimits bound the sessions of a group.
@@ -90,27 +90,27 @@ var (
 	// written: restore the node from a copy, or replace it.
 	ErrDamaged = state.ErrDamaged
 
-	// ErrSnapshot wraps what is wrong with a snapshot that was to be restored.
+	// errSnapshot wraps what is wrong with a snapshot that was to be restored.
 	// The state is as it was before.
-	ErrSnapshot = errors.New("the snapshot is not usable")
+	errSnapshot = errors.New("the snapshot is not usable")
 
-	// ErrIdentity says that the directory holds the state of another node.
-	ErrIdentity = state.ErrIdentity
+	// errIdentity says that the directory holds the state of another node.
+	errIdentity = state.ErrIdentity
 
-	// ErrLocked says that another process, or another part of this one, uses the
+	// errLocked says that another process, or another part of this one, uses the
 	// directory.
-	ErrLocked = state.ErrLocked
+	errLocked = state.ErrLocked
 
-	// ErrVersion says that another version of kvdemo wrote the directory.
-	ErrVersion = state.ErrVersion
+	// errVersion says that another version of kvdemo wrote the directory.
+	errVersion = state.ErrVersion
 
-	// ErrFull says that there is no room on the disk for the state. What was
+	// errFull says that there is no room on the disk for the state. What was
 	// applied is kept in memory, and in the log, until there is.
-	ErrFull = pebblestate.ErrFull
+	errFull = pebblestate.ErrFull
 
-	// ErrFailed wraps why the state can not be written any more. A restart goes
+	// errFailed wraps why the state can not be written any more. A restart goes
 	// on from what is durable, with the log's help.
-	ErrFailed = pebblestate.ErrFailed
+	errFailed = pebblestate.ErrFailed
 
 	// ErrClosed says that the store is closed.
 	ErrClosed = state.ErrClosed
@@ -150,8 +150,8 @@ func CheckValue(size int) error {
 	return nil
 }
 
-// Parts returns how many parts an upload of so many bytes has.
-func Parts(size int64) int { return int((size + PartBytes - 1) / PartBytes) }
+// partsOf returns how many parts an upload of so many bytes has.
+func partsOf(size int64) int { return int((size + PartBytes - 1) / PartBytes) }
 
 // partLen returns the length of a part of an upload.
 func partLen(size int64, part int) int {

@@ -210,7 +210,7 @@ func (i *image) part(t *rapid.T) ([]byte, Result) {
 	switch n := rapid.SampledFrom([]int{0, 1, 1, 2, 2, 3}).Draw(t, "which"); n {
 	case 3:
 		delete(i.uploads, id)
-		return Command{Op: OpAbort, Upload: id}.Encode(), Result{Existed: have != nil}
+		return Command{Op: opAbort, Upload: id}.Encode(), Result{Existed: have != nil}
 	case 2:
 		switch {
 		case have == nil:
@@ -276,7 +276,7 @@ func (m *machine) restore(t *rapid.T) {
 	if rapid.Bool().Draw(t, "damaged") {
 		damaged := slices.Clone(b)
 		damaged[rapid.IntRange(0, len(b)-1).Draw(t, "byte")] ^= 0x20
-		require.ErrorIs(t, restore(g.store, from.index, state.host, damaged), ErrSnapshot)
+		require.ErrorIs(t, restore(g.store, from.index, state.host, damaged), errSnapshot)
 	}
 	require.NoError(t, restore(g.store, from.index, state.host, b))
 	for _, g := range m.groups { // the others are to be as they were

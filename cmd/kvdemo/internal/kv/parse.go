@@ -153,7 +153,7 @@ func (p *parsed) fields(in *input) {
 		p.value = p.record[inlineHead:]
 	case OpDelete:
 		p.key = in.rest()
-	case OpEndSession:
+	case opEndSession:
 		p.session = session.ID(in.uvarint("session"))
 	case OpPart:
 		copy(p.upload[:], in.take("upload", uint64(len(p.upload))))
@@ -169,7 +169,7 @@ func (p *parsed) fields(in *input) {
 		p.size = in.int("size")
 		p.sha256 = in.take("sha256", 32)
 		p.key = in.rest()
-	case OpAbort:
+	case opAbort:
 		copy(p.upload[:], in.take("upload", uint64(len(p.upload))))
 	case OpSystem:
 		p.key = in.take("key", in.uvarint("key"))
@@ -192,7 +192,7 @@ func (p *parsed) check() error {
 		return p.checkPut()
 	case OpDelete:
 		return checkKey(p.key)
-	case OpEndSession:
+	case opEndSession:
 		if p.session == 0 {
 			return fmt.Errorf("%w %v: session 0, want 1 or more", ErrInvalid, p.op)
 		}
@@ -212,11 +212,11 @@ func (p *parsed) check() error {
 			}
 		}
 	case OpSystem:
-		if n := len(p.key); n == 0 || n > MaxSystemKeyBytes {
-			return fmt.Errorf("%w system key: %d bytes, want 1 to %d", ErrInvalid, n, MaxSystemKeyBytes)
+		if n := len(p.key); n == 0 || n > maxSystemKeyBytes {
+			return fmt.Errorf("%w system key: %d bytes, want 1 to %d", ErrInvalid, n, maxSystemKeyBytes)
 		}
-		if n := max(len(p.value), len(p.want)); n > MaxSystemValueBytes {
-			return fmt.Errorf("%w system value: %d bytes, want at most %d", ErrInvalid, n, MaxSystemValueBytes)
+		if n := max(len(p.value), len(p.want)); n > maxSystemValueBytes {
+			return fmt.Errorf("%w system value: %d bytes, want at most %d", ErrInvalid, n, maxSystemValueBytes)
 		}
 	}
 	return nil
@@ -249,8 +249,8 @@ func (p *parsed) checkPart() error {
 	if err := p.checkSize(); err != nil {
 		return err
 	}
-	if p.part >= Parts(p.size) {
-		return fmt.Errorf("%w upload %v: part %d, want 0 to %d with %d bytes", ErrInvalid, p.upload, p.part, Parts(p.size)-1, p.size)
+	if p.part >= partsOf(p.size) {
+		return fmt.Errorf("%w upload %v: part %d, want 0 to %d with %d bytes", ErrInvalid, p.upload, p.part, partsOf(p.size)-1, p.size)
 	}
 	if want := partLen(p.size, p.part); len(p.value) != want {
 		return fmt.Errorf("%w upload %v: part %d of %d bytes, want %d", ErrInvalid, p.upload, p.part, len(p.value), want)

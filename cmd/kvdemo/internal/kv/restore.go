@@ -33,7 +33,7 @@ const (
 // by a snapshot, durably, and all or nothing. After an error the state is the
 // one before; after a crash it is that or the new one. Other groups go on
 // meanwhile. Bytes that are not a whole snapshot of that index are refused with
-// ErrSnapshot; an error of body other than io.EOF is returned.
+// errSnapshot; an error of body other than io.EOF is returned.
 //
 // The records go into a generation of their own, which nobody looks at. Then one
 // write to meta makes it the state. Pebble keeps the order of writes through a
@@ -101,7 +101,7 @@ func (s *Store) drop(sp space) error {
 	return nil
 }
 
-// snapshotReader reads and sums; whatever is wrong it reports as ErrSnapshot,
+// snapshotReader reads and sums; whatever is wrong it reports as errSnapshot,
 // with the place.
 type snapshotReader struct {
 	s       *Store
@@ -145,7 +145,7 @@ func (r *snapshotReader) restore(sp space, index uint64) (*tables, error) {
 }
 
 func (r *snapshotReader) bad(what string, args ...any) error {
-	return fmt.Errorf("%w: at byte %d: %s; nothing was changed, the leader sends it again", ErrSnapshot, r.n, fmt.Sprintf(what, args...))
+	return fmt.Errorf("%w: at byte %d: %s; nothing was changed, the leader sends it again", errSnapshot, r.n, fmt.Sprintf(what, args...))
 }
 
 // read fills b.

@@ -73,7 +73,7 @@ func TestKeysFromBeforeRevisionsHaveThatOfTheRaise(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, r, "not known yet")
 	compare := txn([]Compare{{Kind: CompareRevision, Key: "k", Revision: at}}, nil)
-	require.ErrorIs(t, apply(t, s, compare)[0].Err, ErrLevel)
+	require.ErrorIs(t, apply(t, s, compare)[0].Err, errLevel)
 	results := apply(t, s,
 		Command{Op: OpSystem, Key: LevelKey, Want: []byte("2"), Value: []byte("3")}.Encode(),
 		txn([]Compare{{Kind: CompareChanged, Key: "k", Revision: at}}, nil),

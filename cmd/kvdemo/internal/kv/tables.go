@@ -26,7 +26,7 @@ type tables struct {
 	// finds its parts. It takes some hundred bytes for a value of a megabyte
 	// and more.
 	large map[string]largeRef
-	// system has the system keys: at most MaxSystemBytes.
+	// system has the system keys: at most maxSystemBytes.
 	system      map[string][]byte
 	systemBytes int // of keys and values
 	// deadlines is how many keys have one.
@@ -161,7 +161,7 @@ type upload struct {
 	size   int64  // of the whole value
 	have   uint64 // the set of parts that are there
 	used   uint64 // position when it got a part last
-	sums   [MaxParts]uint32
+	sums   [maxParts]uint32
 }
 
 // encode returns number, size, have, used, and the checksum of each part there.
@@ -197,7 +197,7 @@ func decodeUpload(id, b []byte) (*upload, error) {
 }
 
 // all is the set of all parts.
-func (u *upload) all() uint64 { return 1<<Parts(u.size) - 1 }
+func (u *upload) all() uint64 { return 1<<partsOf(u.size) - 1 }
 
 // storedBytes are what the parts take that are there.
 func (u *upload) storedBytes() int64 {
@@ -233,7 +233,7 @@ func (t *tables) addUpload(u *upload) error {
 		return fmt.Errorf("%w: upload %v is of position %d, the state of %d", ErrDamaged, u.id, max(u.used, u.number), t.position)
 	}
 	t.uploads.byID[u.id] = u
-	t.uploads.expiry = min(t.uploads.expiry, u.used+UploadLifetime)
+	t.uploads.expiry = min(t.uploads.expiry, u.used+uploadLifetime)
 	return nil
 }
 

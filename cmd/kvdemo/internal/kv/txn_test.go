@@ -175,7 +175,7 @@ func TestCommandsAboveTheLevelChangeNothing(t *testing.T) {
 		Command{Op: OpExpire, Expire: &Expire{Now: 5, Keys: []string{"k"}}}.Encode(),
 		Command{Op: OpTxn, Txn: &Txn{}, Session: 1, Sequence: 1}.Encode(),
 	} {
-		require.ErrorIs(t, apply(t, s, c)[0].Err, ErrLevel)
+		require.ErrorIs(t, apply(t, s, c)[0].Err, errLevel)
 	}
 	// Magic, version, index, position; then nothing: as an older replica has it.
 	after := snapshotBytes(t, s)
@@ -217,7 +217,7 @@ func TestFormatRisesWithTheLevel(t *testing.T) {
 	require.NoError(t, inner(t, db).Set(keyIdentity, db.opts.Identity.encode(oldestFormat), pebble.NoSync))
 	require.NoError(t, db.Close())
 	_, _, err = open()
-	require.ErrorIs(t, err, ErrVersion)
+	require.ErrorIs(t, err, errVersion)
 	require.ErrorContains(t, err, "remove this node from the cluster, and add another")
 
 	other, fresh := openMem(t)

@@ -43,10 +43,10 @@ func (w *writer) uploadFor(p *parsed) (u *upload, refused, err error) {
 	case u != nil:
 		return u, nil, nil
 	}
-	if len(t.uploads.byID) >= MaxUploads {
+	if len(t.uploads.byID) >= maxUploads {
 		idlest := t.uploads.idlest()
-		if t.position-idlest.used < UploadPatience {
-			return nil, fmt.Errorf("%w: %d; try again later", ErrUploads, MaxUploads), nil
+		if t.position-idlest.used < uploadPatience {
+			return nil, fmt.Errorf("%w: %d; try again later", ErrUploads, maxUploads), nil
 		}
 		if err := w.dropUpload(idlest); err != nil {
 			return nil, nil, err
@@ -54,7 +54,7 @@ func (w *writer) uploadFor(p *parsed) (u *upload, refused, err error) {
 	}
 	u = &upload{id: p.upload, number: t.position, size: p.size, used: t.position}
 	t.uploads.byID[u.id] = u
-	t.uploads.expiry = min(t.uploads.expiry, u.used+UploadLifetime)
+	t.uploads.expiry = min(t.uploads.expiry, u.used+uploadLifetime)
 	return u, nil, nil
 }
 
@@ -75,11 +75,11 @@ func (w *writer) expire() error {
 	t.uploads.expiry = ^uint64(0)
 	var err error
 	for _, u := range t.uploads.byID {
-		if t.position > u.used+UploadLifetime {
+		if t.position > u.used+uploadLifetime {
 			// In any order: each writes keys of its own.
 			err = errors.Join(err, w.dropUpload(u))
 		} else {
-			t.uploads.expiry = min(t.uploads.expiry, u.used+UploadLifetime)
+			t.uploads.expiry = min(t.uploads.expiry, u.used+uploadLifetime)
 		}
 	}
 	return err

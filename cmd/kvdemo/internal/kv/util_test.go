@@ -66,7 +66,7 @@ func applyAt(t require.TestingT, s *Store, index uint64, host []byte, commands .
 func uploadOf(id UploadID, key string, value []byte) [][]byte {
 	size := int64(len(value))
 	var commands [][]byte
-	for i := range Parts(size) {
+	for i := range partsOf(size) {
 		from := i * PartBytes
 		commands = append(commands, Command{Op: OpPart, Upload: id, Size: size, Part: i, Value: value[from : from+partLen(size, i)]}.Encode())
 	}

@@ -113,7 +113,7 @@ type parts struct {
 
 func (v *view) parts(l large) (*parts, error) {
 	lower := v.space.key(secPart, partName(l.number, 0))
-	upper := v.space.key(secPart, partName(l.number, MaxParts))
+	upper := v.space.key(secPart, partName(l.number, maxParts))
 	it, err := v.now.iter(lower, upper)
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (p *parts) read() ([]byte, error) {
 	if err := p.it.Error(); err != nil {
 		return nil, damage(err)
 	}
-	if count := Parts(l.size); !more || p.i >= count {
+	if count := partsOf(l.size); !more || p.i >= count {
 		if more || p.i < count {
 			return nil, fmt.Errorf("%w: upload %v has not just %d parts; part %d is at fault", ErrDamaged, l.upload, count, p.i)
 		}

@@ -17,20 +17,20 @@ import (
 // network returns a network of the table.
 func network(t *testing.T, n int, name string) Network {
 	t.Helper()
-	nets := Networks(n)
+	nets := networks(n)
 	i := slices.IndexFunc(nets, func(net Network) bool { return net.Name == name })
 	require.GreaterOrEqual(t, i, 0, name)
 	return nets[i]
 }
 
-var small = Scale{Time: time.Second, Min: 300, Max: 1000}
+var small = scale{Time: time.Second, Min: 300, Max: 1000}
 
 // ratio returns the figure of ours divided by the best figure of the fixed levels in a cell.
-func ratio(t *testing.T, n int, name string, mix Mix, load Load, m metric) float64 {
+func ratio(t *testing.T, n int, name string, mix mix, load load, m metric) float64 {
 	t.Helper()
 	net := network(t, n, name)
 	best, ours := math.Inf(1), 0.0
-	for _, s := range Sides(n) {
+	for _, s := range sides(n) {
 		r := drive(newModel(net, s, 1), &net, mix, load, small, 1)
 		switch {
 		case s.Name == "ours":
@@ -56,8 +56,8 @@ func TestOursIsNearTheBestLevel(t *testing.T) {
 		}
 		for _, name := range names {
 			logs, cells := 0.0, 0.0
-			for _, mix := range []Mix{one("4KB", 4<<10), one("64KB", 64<<10), one("1MB", 1<<20)} {
-				for _, load := range Loads {
+			for _, mix := range []mix{one("4KB", 4<<10), one("64KB", 64<<10), one("1MB", 1<<20)} {
+				for _, load := range loads {
 					for _, m := range metrics[:2] {
 						if m.in(load) {
 							x := ratio(t, n, name, mix, load, m)
@@ -82,7 +82,7 @@ func TestOursIsNearTheBestLevel(t *testing.T) {
 func TestModelKnowsItsLimits(t *testing.T) {
 	net := network(t, 5, "lan1g")
 	for level := 1; level <= 3; level++ {
-		r := drive(newModel(net, FixedLevel(level), 1), &net, one("64KB", 64<<10), Loads[1], small, 1)
+		r := drive(newModel(net, fixedLevel(level), 1), &net, one("64KB", 64<<10), loads[1], small, 1)
 		require.InEpsilon(t, capacity(&net, 64<<10, level), r.perSecond, 0.01, "level %d", level)
 	}
 }
@@ -95,7 +95,7 @@ func TestOutage(t *testing.T) {
 	worst := map[string]time.Duration{"lan1g": 20 * ms, "reg1g": 30 * ms, "jitter": 70 * ms}
 	for _, name := range []string{"lan1g", "reg1g", "jitter"} {
 		for _, pause := range []time.Duration{0, 300 * ms} {
-			out, err := o.outage(network(t, 5, name), 64<<10, pause, Ours())
+			out, err := o.outage(network(t, 5, name), 64<<10, pause, ours())
 			require.NoError(t, err)
 			require.LessOrEqual(t, out.Stall, 50*ms, "%+v", out)
 			require.Less(t, out.WorstStall, worst[name], "%+v", out)
@@ -124,8 +124,8 @@ func TestShiftsSettle(t *testing.T) {
 func TestSmallPayloadsAreNotCoded(t *testing.T) {
 	net := network(t, 5, "lan100m")
 	var first *run
-	for _, s := range Sides(5) {
-		r := drive(newModel(net, s, 1), &net, one("256B", 256), Loads[3], small, 1)
+	for _, s := range sides(5) {
+		r := drive(newModel(net, s, 1), &net, one("256B", 256), loads[3], small, 1)
 		if first == nil {
 			first = &r
 		}
@@ -136,7 +136,7 @@ func TestSmallPayloadsAreNotCoded(t *testing.T) {
 // TestCarrierRaisesAllBefore checks pitfall 1: a carrier that raised only the late entry would
 // leave the entries before unraised, and the log would not commit.
 func TestCarrierRaisesAllBefore(t *testing.T) {
-	m := newModel(network(t, 5, "lan1g"), FixedLevel(3), 1)
+	m := newModel(network(t, 5, "lan1g"), fixedLevel(3), 1)
 	m.Kill(3)
 	for range 20 {
 		m.Propose(64 << 10)
@@ -153,7 +153,7 @@ func TestCarrierRaisesAllBefore(t *testing.T) {
 // TestRidersCountAtTheirCarrier checks that riders do not commit earlier entries before their
 // carrier may commit.
 func TestRidersCountAtTheirCarrier(t *testing.T) {
-	m := newModel(network(t, 5, "lan1g"), FixedLevel(3), 1)
+	m := newModel(network(t, 5, "lan1g"), fixedLevel(3), 1)
 	m.Propose(64 << 10)
 	m.followers[0].match, m.followers[1].match, m.followers[2].match = 1, 1, 1
 	m.advance()
@@ -173,7 +173,7 @@ func TestRidersCountAtTheirCarrier(t *testing.T) {
 func TestRunsAreRepeatable(t *testing.T) {
 	net := network(t, 5, "jitter")
 	run := func(seed uint64) run {
-		return drive(newModel(net, Ours(), seed), &net, Mixes[9], Loads[3], small, seed)
+		return drive(newModel(net, ours(), seed), &net, mixes[9], loads[3], small, seed)
 	}
 	require.Equal(t, run(7), run(7))
 	require.NotEqual(t, run(7).mean, run(8).mean)

@@ -27,20 +27,20 @@ type Options struct {
 type cell struct {
 	nodes int
 	net   Network
-	mix   Mix
-	load  Load
+	mix   mix
+	load  load
 	runs  []run // by side
 }
 
 func (c *cell) name() string { return c.net.Name + "/" + c.mix.Name + "/" + c.load.Name }
 
 // scale returns the length of the runs.
-func (o *Options) scale() Scale {
+func (o *Options) scale() scale {
 	switch {
 	case o.Quick || o.Cores:
-		return Scale{Time: time.Second, Min: 300, Max: 1200}
+		return scale{Time: time.Second, Min: 300, Max: 1200}
 	default:
-		return Scale{Time: 2 * time.Second, Min: 600, Max: 3000}
+		return scale{Time: 2 * time.Second, Min: 600, Max: 3000}
 	}
 }
 
@@ -48,12 +48,12 @@ func (o *Options) scale() Scale {
 func (o *Options) cells(n int) []*cell {
 	few := []string{"4KB", "64KB", "1MB", "small-mix", "large-mix"}
 	var list []*cell
-	for _, net := range Networks(n) {
-		for _, mix := range Mixes {
+	for _, net := range networks(n) {
+		for _, mix := range mixes {
 			if (o.Quick || o.Cores) && !slices.Contains(few, mix.Name) {
 				continue
 			}
-			for _, load := range Loads {
+			for _, load := range loads {
 				if (o.Quick || o.Cores) && load.Clients == 5 {
 					continue
 				}
@@ -77,7 +77,7 @@ func (o *Options) sides(n int) []Side {
 	if o.only != nil {
 		return o.only
 	}
-	sides := Sides(n)
+	sides := sides(n)
 	if o.Cores {
 		sides = slices.DeleteFunc(sides, func(s Side) bool { return s.general() || s.hints })
 	}
@@ -130,14 +130,14 @@ func (o *Options) sweep(ctx context.Context, n int) ([]*cell, error) {
 type metric struct {
 	name string
 	of   func(r *run) float64
-	in   func(l Load) bool
+	in   func(l load) bool
 }
 
 var metrics = []metric{
-	{"throughput, closed loops", func(r *run) float64 { return 1 / r.perSecond }, func(l Load) bool { return l.Clients > 0 }},
-	{"mean at 30% and 70%", func(r *run) float64 { return r.mean.Seconds() }, func(l Load) bool { return l.Share > 0 && l.Share < 0.9 }},
-	{"p99 at 30% and 70%", func(r *run) float64 { return r.p99.Seconds() }, func(l Load) bool { return l.Share > 0 && l.Share < 0.9 }},
-	{"mean at 95%, from the start", func(r *run) float64 { return r.mean.Seconds() }, func(l Load) bool { return l.Share > 0.9 }},
+	{"throughput, closed loops", func(r *run) float64 { return 1 / r.perSecond }, func(l load) bool { return l.Clients > 0 }},
+	{"mean at 30% and 70%", func(r *run) float64 { return r.mean.Seconds() }, func(l load) bool { return l.Share > 0 && l.Share < 0.9 }},
+	{"p99 at 30% and 70%", func(r *run) float64 { return r.p99.Seconds() }, func(l load) bool { return l.Share > 0 && l.Share < 0.9 }},
+	{"mean at 95%, from the start", func(r *run) float64 { return r.mean.Seconds() }, func(l load) bool { return l.Share > 0.9 }},
 }
 
 // Row is a line of the table: a side against the best fixed level in hindsight,
@@ -156,7 +156,7 @@ type Row struct {
 
 // rows sums up the cells.
 func rows(n int, cells []*cell, sides []Side) (out []Row) {
-	for _, group := range []string{Symmetric, Asymmetric, Stalls} {
+	for _, group := range []string{symmetric, asymmetric, stalls} {
 		for _, m := range metrics {
 			for i, side := range sides {
 				r := Row{Nodes: n, Group: group, Metric: m.name, Side: side.Name}

@@ -14,7 +14,7 @@ import (
 // ever before, and raise the entries that wait for this follower.
 func TestCoreOutage(t *testing.T) {
 	o := Options{Seed: 1, Cores: true}
-	out, err := o.outageOnce(network(t, 5, "reg1g"), 64<<10, 0, Ours())
+	out, err := o.outageOnce(network(t, 5, "reg1g"), 64<<10, 0, ours())
 	require.NoError(t, err)
 	require.Less(t, out.Stall, 30*ms, "%+v", out)
 	require.Less(t, out.Extra, 0.01, "%+v", out)
@@ -24,14 +24,14 @@ func TestCoreOutage(t *testing.T) {
 // TestCoreIsLikeModel checks that the small model of the protocol predicts the bytes and times of
 // real cores.
 func TestCoreIsLikeModel(t *testing.T) {
-	scale := Scale{Time: time.Second, Min: 300, Max: 500}
+	scale := scale{Time: time.Second, Min: 300, Max: 500}
 	mix, n := one("64KB", 64<<10), 5
-	for _, net := range Networks(n) {
+	for _, net := range networks(n) {
 		if net.Name != "lan1g" && net.Name != "wan200" && net.Name != "fsync" {
 			continue
 		}
-		for _, load := range []Load{{Name: "5 clients", Clients: 5}, {Name: "70%", Share: 0.7}} {
-			for _, side := range []Side{Ours(), FixedLevel(1), FixedLevel(3)} {
+		for _, load := range []load{{Name: "5 clients", Clients: 5}, {Name: "70%", Share: 0.7}} {
+			for _, side := range []Side{ours(), fixedLevel(1), fixedLevel(3)} {
 				name := net.Name + ", " + load.Name + ", " + side.Name
 				want := drive(newModel(net, side, 1), &net, mix, load, scale, 1)
 				k, err := newCore(net, side, 1)

@@ -13,7 +13,7 @@ import (
 // sweep compares the figures of policies with different constants. The same seed gives the same
 // figures.
 func Figures(ctx context.Context, seed uint64) (map[string]float64, error) {
-	o := Options{Quick: true, Seed: seed, only: []Side{Ours()}}
+	o := Options{Quick: true, Seed: seed, only: []Side{ours()}}
 	cells, err := o.sweep(ctx, 5)
 	if err != nil {
 		return nil, err
@@ -26,12 +26,12 @@ func Figures(ctx context.Context, seed uint64) (map[string]float64, error) {
 			}
 		}
 	}
-	nets := Networks(5)
+	nets := networks(5)
 	named := func(name string) Network {
 		return nets[slices.IndexFunc(nets, func(n Network) bool { return n.Name == name })]
 	}
 	for _, name := range []string{"lan1g", "reg1g", "jitter"} {
-		x, err := o.outage(named(name), 64<<10, 0, Ours())
+		x, err := o.outage(named(name), 64<<10, 0, ours())
 		if err != nil {
 			return nil, err
 		}
@@ -46,7 +46,7 @@ func Figures(ctx context.Context, seed uint64) (map[string]float64, error) {
 			if ch.do(&b); back {
 				a, b, name = b, a, name+": and back"
 			}
-			r, err := o.throughChange(a, b, ch.size, Ours())
+			r, err := o.throughChange(a, b, ch.size, ours())
 			if err != nil {
 				return nil, err
 			}

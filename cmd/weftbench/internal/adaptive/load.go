@@ -11,25 +11,25 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// Mix is a distribution of the sizes of payloads.
-type Mix struct {
+// mix is a distribution of the sizes of payloads.
+type mix struct {
 	Name  string
 	Sizes []int
 	Share []float64 // of the entries, adding up to 1
 }
 
 // one is a mix with a single size.
-func one(name string, size int) Mix { return Mix{name, []int{size}, []float64{1}} }
+func one(name string, size int) mix { return mix{name, []int{size}, []float64{1}} }
 
-// Mixes are the payloads of the table.
-var Mixes = []Mix{
+// mixes are the payloads of the table.
+var mixes = []mix{
 	one("8B", 8), one("256B", 256), one("1KB", 1<<10), one("4KB", 4<<10), one("16KB", 16<<10), one("64KB", 64<<10),
 	one("256KB", 256<<10), one("1MB", 1<<20), one("4MB", 4<<20),
 	{"small-mix", []int{128, 2 << 10, 32 << 10}, []float64{0.5, 0.4, 0.1}},
 	{"large-mix", []int{1 << 10, 64 << 10, 1 << 20}, []float64{0.6, 0.3, 0.1}},
 }
 
-func (m *Mix) draw(rng *rand.Rand) int {
+func (m *mix) draw(rng *rand.Rand) int {
 	x := rng.Float64()
 	for i, s := range m.Share {
 		if x < s || i == len(m.Share)-1 {
@@ -40,7 +40,7 @@ func (m *Mix) draw(rng *rand.Rand) int {
 	return m.Sizes[0]
 }
 
-func (m *Mix) mean() float64 {
+func (m *mix) mean() float64 {
 	var sum float64
 	for i, s := range m.Sizes {
 		sum += float64(s) * m.Share[i]
@@ -48,16 +48,16 @@ func (m *Mix) mean() float64 {
 	return sum
 }
 
-// Load is a way to propose: Clients clients, each when its last entry has committed; or random
+// load is a way to propose: Clients clients, each when its last entry has committed; or random
 // arrivals at a share of the capacity of the best level.
-type Load struct {
+type load struct {
 	Name    string
 	Clients int
 	Share   float64
 }
 
-// Loads are the loads of the table.
-var Loads = []Load{
+// loads are the loads of the table.
+var loads = []load{
 	{Name: "5 clients", Clients: 5}, {Name: "50 clients", Clients: 50},
 	{Name: "30%", Share: 0.30}, {Name: "70%", Share: 0.70}, {Name: "95%", Share: 0.95},
 }
@@ -95,15 +95,15 @@ func best(net *Network, size float64) float64 {
 	return rate
 }
 
-// Scale is the length of runs.
-type Scale struct {
+// scale is the length of runs.
+type scale struct {
 	Time     time.Duration // of each run, unless the run has too many or too few entries
 	Min, Max int           // entries
 }
 
 // trial is the plan of a run: the proposals, and the events during the run.
 type trial struct {
-	mix     Mix
+	mix     mix
 	clients int     // number of clients in a closed loop; 0: an open loop
 	rate    float64 // of the open loop, entries a second
 	entries int
@@ -129,7 +129,7 @@ type timing struct{ at, took time.Duration }
 const roundTrips = 4
 
 // drive runs a cell's load.
-func drive(c Cluster, net *Network, mix Mix, load Load, s Scale, seed uint64) run {
+func drive(c Cluster, net *Network, mix mix, load load, s scale, seed uint64) run {
 	rate := best(net, mix.mean())
 	t := trial{mix: mix, clients: load.Clients, rate: rate * load.Share, seed: seed}
 	t.entries = int(min(max(rate*s.Time.Seconds(), float64(s.Min)), float64(s.Max)))

@@ -40,13 +40,13 @@ const (
 
 // Groups of networks, in the order of the report.
 const (
-	Symmetric  = "symmetric"
-	Asymmetric = "asymmetric"
-	Stalls     = "stalls"
+	symmetric  = "symmetric"
+	asymmetric = "asymmetric"
+	stalls     = "stalls"
 )
 
-// Networks returns the networks of the table, for n nodes.
-func Networks(n int) []Network {
+// networks returns the networks of the table, for n nodes.
+func networks(n int) []Network {
 	all := func(l Link) []Link {
 		links := make([]Link, n-1)
 		for i := range links {
@@ -64,24 +64,24 @@ func Networks(n int) []Network {
 	lan := Link{Delay: 100 * us}
 	far := (n - 1) / 2 // as many as may fail
 	return []Network{
-		{Name: "lan10g", Group: Symmetric, Egress: 10 * gbit, Links: all(Link{Delay: 50 * us})},
-		{Name: "lan1g", Group: Symmetric, Egress: gbit, Links: all(lan)},
-		{Name: "lan100m", Group: Symmetric, Egress: gbit / 10, Links: all(lan)},
-		{Name: "reg10g", Group: Symmetric, Egress: 10 * gbit, Links: all(Link{Delay: 2500 * us, Jitter: 100 * us})},
-		{Name: "reg1g", Group: Symmetric, Egress: gbit, Links: all(Link{Delay: 2500 * us, Jitter: 100 * us})},
-		{Name: "wan200", Group: Symmetric, Egress: gbit / 5, Links: all(Link{Delay: 15 * ms, Jitter: 500 * us})},
-		{Name: "fsync", Group: Symmetric, Egress: gbit, Links: all(Link{Delay: 100 * us, Sync: ms, Disk: 300e6})},
-		{Name: "jitter", Group: Symmetric, Egress: gbit, Links: all(Link{Delay: 2500 * us, Jitter: 2500 * us})},
+		{Name: "lan10g", Group: symmetric, Egress: 10 * gbit, Links: all(Link{Delay: 50 * us})},
+		{Name: "lan1g", Group: symmetric, Egress: gbit, Links: all(lan)},
+		{Name: "lan100m", Group: symmetric, Egress: gbit / 10, Links: all(lan)},
+		{Name: "reg10g", Group: symmetric, Egress: 10 * gbit, Links: all(Link{Delay: 2500 * us, Jitter: 100 * us})},
+		{Name: "reg1g", Group: symmetric, Egress: gbit, Links: all(Link{Delay: 2500 * us, Jitter: 100 * us})},
+		{Name: "wan200", Group: symmetric, Egress: gbit / 5, Links: all(Link{Delay: 15 * ms, Jitter: 500 * us})},
+		{Name: "fsync", Group: symmetric, Egress: gbit, Links: all(Link{Delay: 100 * us, Sync: ms, Disk: 300e6})},
+		{Name: "jitter", Group: symmetric, Egress: gbit, Links: all(Link{Delay: 2500 * us, Jitter: 2500 * us})},
 
-		{Name: "slow4", Group: Asymmetric, Egress: gbit, Links: last(all(lan), 1, func(_ int, l *Link) { l.Rate = gbit / 16 })},
-		{Name: "slow20", Group: Asymmetric, Egress: gbit, Links: last(all(lan), 1, func(_ int, l *Link) { l.Rate = gbit / 80 })},
-		{Name: "slowf", Group: Asymmetric, Egress: gbit, Links: last(all(lan), far, func(_ int, l *Link) { l.Rate = gbit / 40 })},
-		{Name: "uneq", Group: Asymmetric, Egress: gbit, Links: last(all(lan), n-1, func(i int, l *Link) { l.Rate = gbit / float64(2+3*i) })},
-		{Name: "geo", Group: Asymmetric, Egress: gbit, Links: last(all(Link{Delay: 500 * us, Jitter: 50 * us}), far,
+		{Name: "slow4", Group: asymmetric, Egress: gbit, Links: last(all(lan), 1, func(_ int, l *Link) { l.Rate = gbit / 16 })},
+		{Name: "slow20", Group: asymmetric, Egress: gbit, Links: last(all(lan), 1, func(_ int, l *Link) { l.Rate = gbit / 80 })},
+		{Name: "slowf", Group: asymmetric, Egress: gbit, Links: last(all(lan), far, func(_ int, l *Link) { l.Rate = gbit / 40 })},
+		{Name: "uneq", Group: asymmetric, Egress: gbit, Links: last(all(lan), n-1, func(i int, l *Link) { l.Rate = gbit / float64(2+3*i) })},
+		{Name: "geo", Group: asymmetric, Egress: gbit, Links: last(all(Link{Delay: 500 * us, Jitter: 50 * us}), far,
 			func(i int, l *Link) { l.Delay, l.Jitter = time.Duration(15+10*i)*ms, 500*us })},
-		{Name: "far1", Group: Asymmetric, Egress: gbit, Links: last(all(lan), 1, func(_ int, l *Link) { l.Delay, l.Jitter = 10*ms, 300*us })},
+		{Name: "far1", Group: asymmetric, Egress: gbit, Links: last(all(lan), 1, func(_ int, l *Link) { l.Delay, l.Jitter = 10*ms, 300*us })},
 
-		{Name: "stalls", Group: Stalls, Egress: gbit, Links: all(Link{Delay: 100 * us, Stall: 0.01, StallTime: 10 * ms})},
+		{Name: "stalls", Group: stalls, Egress: gbit, Links: all(Link{Delay: 100 * us, Stall: 0.01, StallTime: 10 * ms})},
 	}
 }
 

@@ -46,12 +46,12 @@ func (o *Options) outageRuns() int {
 // outages stops the last follower of a group of five.
 func (o *Options) outages() (list []Outage, err error) {
 	const n, size = 5, 64 << 10
-	for _, net := range Networks(n) {
+	for _, net := range networks(n) {
 		if net.Name != "lan1g" && net.Name != "reg1g" && net.Name != "jitter" {
 			continue
 		}
 		for _, pause := range []time.Duration{0, 300 * ms} {
-			for _, side := range []Side{Ours(), Published(), FixedLevel(ecraft.Levels(n))} {
+			for _, side := range []Side{ours(), published(), fixedLevel(ecraft.Levels(n))} {
 				if o.Cores && side.general() {
 					continue
 				}
@@ -175,7 +175,7 @@ const (
 
 // shifts changes a network of five, and changes the network back.
 func (o *Options) shifts() (list []Shift, err error) {
-	nets := Networks(5)
+	nets := networks(5)
 	from := nets[slices.IndexFunc(nets, func(n Network) bool { return n.Name == "lan1g" })]
 	for _, ch := range changes {
 		to := from
@@ -199,7 +199,7 @@ func (o *Options) shifts() (list []Shift, err error) {
 // shift runs all sides through a change, at half of the capacity of the slower network.
 func (o *Options) shift(name string, a, b Network, size int) (Shift, error) {
 	var runs []run
-	for _, side := range append([]Side{Ours()}, fixedLevels(5)...) {
+	for _, side := range append([]Side{ours()}, fixedLevels(5)...) {
 		r, err := o.throughChange(a, b, size, side)
 		if err != nil {
 			return Shift{}, err

@@ -36,38 +36,38 @@ func (s Side) general() bool {
 	return ok
 }
 
-// Sides returns the sides of the table, for n nodes: ours without and with hints from the host, the
+// sides returns the sides of the table, for n nodes: ours without and with hints from the host, the
 // published chooser, and every fixed level, the first of which is full copies.
-func Sides(n int) []Side { return append([]Side{Ours(), Hinted(), Published()}, fixedLevels(n)...) }
+func sides(n int) []Side { return append([]Side{ours(), hinted(), published()}, fixedLevels(n)...) }
 
 // fixedLevels returns every fixed level.
 func fixedLevels(n int) (sides []Side) {
 	for level := 1; level <= ecraft.Levels(n); level++ {
-		sides = append(sides, FixedLevel(level))
+		sides = append(sides, fixedLevel(level))
 	}
 	return sides
 }
 
-// Ours is the adaptive policy.
-func Ours() Side {
+// ours is the adaptive policy.
+func ours() Side {
 	return Side{Name: "ours", policy: func() any { return adaptive.New(adaptive.Options{}) }}
 }
 
-// Hinted is the adaptive policy of a leader whose host, as package rawnode does, tells the policy
+// hinted is the adaptive policy of a leader whose host, as package rawnode does, tells the policy
 // the bytes that wait for each follower.
-func Hinted() Side {
-	s := Ours()
+func hinted() Side {
+	s := ours()
 	s.Name, s.hints = "ours, hints", true
 	return s
 }
 
-// Published is Crossword's chooser and commit rule.
-func Published() Side {
+// published is Crossword's chooser and commit rule.
+func published() Side {
 	return Side{Name: "published", Detect: time.Second, policy: func() any { return papers.NewCrosswordAdaptive() }}
 }
 
-// FixedLevel is a level that does not change.
-func FixedLevel(level int) Side {
+// fixedLevel is a level that does not change.
+func fixedLevel(level int) Side {
 	s := Side{Name: fmt.Sprintf("level %d", level), Detect: time.Second, level: level, policy: func() any { return ecraft.Fixed(level) }}
 	if level == 1 {
 		s.Name = "full copies"

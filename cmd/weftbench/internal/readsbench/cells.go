@@ -216,7 +216,7 @@ func (cfg *Config) Cells(ctx context.Context) ([]Cell, error) {
 	for _, n := range Networks() {
 		for _, keys := range cfg.Keys {
 			for _, w := range cfg.Writes {
-				for _, p := range Policies() {
+				for _, p := range policies() {
 					if err := ctx.Err(); err != nil {
 						return nil, err
 					}
@@ -242,7 +242,7 @@ func (cfg *Config) Responders(ctx context.Context) ([]Cell, error) {
 	for _, n := range Networks()[1:] {
 		order := n.nearest()
 		for count := range len(order) + 1 {
-			for _, p := range Policies() {
+			for _, p := range policies() {
 				if !p.Ours {
 					continue
 				}

@@ -131,7 +131,7 @@ func (g *group) relink(id uint64, to, from vnet.Link) error {
 func (cfg *FailConfig) Failing(ctx context.Context) ([]Failing, error) {
 	var rows []Failing
 	for _, voters := range cfg.Voters {
-		for _, p := range Policies() {
+		for _, p := range policies() {
 			if !p.Ours {
 				continue
 			}

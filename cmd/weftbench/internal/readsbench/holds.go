@@ -36,7 +36,7 @@ const (
 func (cfg *Config) Holds(ctx context.Context) ([]Hold, error) {
 	var rows []Hold
 	for _, n := range append([]Network{flat(5, 40*time.Millisecond)}, Networks()[1:]...) {
-		for _, p := range Policies() {
+		for _, p := range policies() {
 			if !p.responders {
 				continue
 			}
@@ -124,7 +124,7 @@ type Path struct {
 // with reads, less the messages of a run without reads.
 func (cfg *Config) Paths(ctx context.Context) ([]Path, error) {
 	var rows []Path
-	for _, p := range Policies() {
+	for _, p := range policies() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

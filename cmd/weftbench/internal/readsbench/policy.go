@@ -21,8 +21,8 @@ type Policy struct {
 	onCommit func(r *replica, from, to uint64)
 }
 
-// Policies returns the ways to serve reads.
-func Policies() []*Policy {
+// policies returns the ways to serve reads.
+func policies() []*Policy {
 	return []*Policy{
 		{
 			Name: "ReadIndex", Safe: true, read: readByCore,
@@ -61,7 +61,7 @@ func Policies() []*Policy {
 
 // policy returns the policy with a name.
 func policy(name string) *Policy {
-	for _, p := range Policies() {
+	for _, p := range policies() {
 		if p.Name == name {
 			return p
 		}

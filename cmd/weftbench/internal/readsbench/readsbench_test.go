@@ -43,7 +43,7 @@ func (g *group) readAt(t *testing.T, node uint64) uint64 {
 // Leaders and responders are killed, paused and started again, and messages are late, while clients
 // use few keys. No answer is older than an answer before the op began.
 func TestSafePoliciesAreLinearizableUnderFaults(t *testing.T) {
-	for _, p := range Policies() {
+	for _, p := range policies() {
 		if !p.Safe {
 			continue
 		}

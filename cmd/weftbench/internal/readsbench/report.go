@@ -41,7 +41,7 @@ func Report(cfg Config, r *Results) *lab.Section {
 
 func aboutPolicies() lab.Table {
 	t := lab.Table{Title: "The policies:", Rows: [][]string{{"policy", "what it does", "linearizable"}}}
-	for _, p := range Policies() {
+	for _, p := range policies() {
 		t.Rows = append(t.Rows, []string{p.Name, p.About, yes(p.Safe)})
 	}
 	return t
@@ -99,7 +99,7 @@ func (r *Results) rates(cfg Config) (tables []lab.Table) {
 				head = append(head, percent(w))
 			}
 			t.Rows = append(t.Rows, head)
-			for _, p := range Policies() {
+			for _, p := range policies() {
 				row := []string{p.Name}
 				for _, w := range cfg.Writes {
 					row = append(row, fmt.Sprintf("%.0f", r.find(n.Name, p.Name, keys, w).Rate))
@@ -143,7 +143,7 @@ var measures = []struct {
 
 // best returns the best of the other safe policies by a measure.
 func (r *Results) best(ours Cell, of func(Cell) float64) (b better) {
-	for _, p := range Policies() {
+	for _, p := range policies() {
 		if !p.Safe || p.Ours {
 			continue
 		}
@@ -290,7 +290,7 @@ func (r *Results) wrongBy(policy string) (n int) {
 
 func (r *Results) wrong() lab.Table {
 	t := lab.Table{Title: "Answers that were not linearizable, in all runs above:", Rows: [][]string{{"policy", "wrong answers"}}}
-	for _, p := range Policies() {
+	for _, p := range policies() {
 		t.Rows = append(t.Rows, []string{p.Name, strconv.Itoa(r.wrongBy(p.Name))})
 	}
 	return t

@@ -48,7 +48,7 @@ func ScaleReport(cfg ScaleConfig, rows []ScaleRow) *lab.Section {
 }
 
 func scaleInShort(rows []ScaleRow) (lines []string) {
-	for _, p := range Policies() {
+	for _, p := range policies() {
 		slope, added, most, wrong := 1.0, 0.0, 1, 0
 		for _, r := range rows {
 			if r.Policy == p.Name {

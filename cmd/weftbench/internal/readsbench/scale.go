@@ -48,7 +48,7 @@ const scaleTrip = 500 * time.Microsecond
 // Scale measures the rate of reads for each number of nodes.
 func (cfg *ScaleConfig) Scale(ctx context.Context) ([]ScaleRow, error) {
 	var rows []ScaleRow
-	for _, p := range Policies() {
+	for _, p := range policies() {
 		if p.responders && !p.Ours {
 			continue
 		}

@@ -14,7 +14,7 @@ func (r *Results) inShort() []string {
 			say("`%s`: a read at a responder takes %.3f messages between nodes.", p.Policy, p.Messages)
 		}
 	}
-	for _, p := range Policies() {
+	for _, p := range policies() {
 		if !p.Ours {
 			continue
 		}
@@ -36,7 +36,7 @@ func (r *Results) inShort() []string {
 			p.Name, cells, behind[0], behind[1], behind[2])
 	}
 	safe := 0
-	for _, p := range Policies() {
+	for _, p := range policies() {
 		n := r.wrongBy(p.Name)
 		if p.Safe {
 			safe += n

@@ -35,7 +35,7 @@ type Config struct {
 	// Leases says that the nodes have roster leases: then reads at any node count on them,
 	// and half of the loops stop processes for longer than leases last, instead of killing.
 	Leases   bool
-	MaxValue int // bytes of the largest values, 8 to MaxValue
+	MaxValue int // bytes of the largest values, 8 to maxValue
 	Dir      string
 	Progress io.Writer
 }
@@ -49,8 +49,8 @@ func (c Config) Validate() error {
 	if c.Nodes < 3 || c.Nodes > 9 {
 		errs = append(errs, fmt.Errorf("--nodes: %d, want 3 to 9", c.Nodes))
 	}
-	if c.MaxValue < 8 || c.MaxValue > MaxValue {
-		errs = append(errs, fmt.Errorf("--max-value: %d, want 8 to %d", c.MaxValue, MaxValue))
+	if c.MaxValue < 8 || c.MaxValue > maxValue {
+		errs = append(errs, fmt.Errorf("--max-value: %d, want 8 to %d", c.MaxValue, maxValue))
 	}
 	return errors.Join(errs...)
 }
