@@ -98,7 +98,6 @@ func change(number int) wish { return wish{kind: inChange, arg: number} }
 func campaign(node int) wish { return wish{kind: inCampaign, At: node} }
 func transfer(to int) wish   { return wish{kind: inTransfer, arg: to} }
 func compact(node int) wish  { return wish{kind: inCompact, At: node} }
-func (w wish) at(n int) wish { w.At = n; return w }
 func (w wish) String() string {
 	what := map[kind]string{inPropose: "propose %d", inChange: "change %d", inCampaign: "campaign", inTransfer: "transfer to %d", inCompact: "compact"}[w.kind]
 	if w.kind != inCampaign && w.kind != inCompact {

@@ -5,7 +5,6 @@ package electorate
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"go.etcd.io/raft/v3/confchange"
@@ -76,20 +75,24 @@ func (e *Electorate) Cut(from uint64) bool {
 
 // Reported hears that the host has reported the log as applied up to an index.
 func (e *Electorate) Reported(index uint64) bool {
-	return e.end(func(_ int, at uint64) bool { return at <= index && (e.rules.AppliedFirst || e.again(at)) })
+	return e.end(func(_ int, at uint64) bool {
+		return at <= index && (e.rules.AppliedFirst || e.past != nil && e.again(at))
+	})
 }
 
 // Repeats hears, at the start, that the host is handed its log again, which ends at last and was
 // committed to an index: its state may hold changes, and it does not say which.
 func (e *Electorate) Repeats(committed, last uint64) {
-	e.repeats.committed, e.repeats.last = committed, last
+	if e.rules.Tracks {
+		e.past = &past{committed, last}
+	}
 }
 
 // again reports whether the state that the host began with may hold a pending change, and nothing
 // depends on that once the entry is reported. A follower puts what is committed at the start into
 // force before it reports. Behind that, where this node may lead, the change changes nothing.
 func (e *Electorate) again(at uint64) bool {
-	return at <= e.repeats.committed || at <= e.repeats.last && e.changesNothing(at)
+	return at <= e.past.committed || at <= e.past.last && e.changesNothing(at)
 }
 
 // changesNothing reports whether the members in force are those of before a pending change and
@@ -223,7 +226,7 @@ func (e *Electorate) derive() bool {
 		t.Config, t.Progress = e.learned.config.Clone(), cloneProgress(e.learned.progress)
 		n, _ := slices.BinarySearch(later, e.learned.at+1)
 		later, e.newest = later[n:], t.Config.Voters.IDs()
-		e.everybody = slices.Sorted(maps.Keys(t.Progress))
+		e.expect(t.Progress)
 	}
 	for _, index := range later {
 		cc, err := e.change(index)
@@ -248,16 +251,26 @@ func (e *Electorate) derive() bool {
 				e.coming = append(e.coming, v)
 			}
 		}
-		e.everybody = ascending(slices.AppendSeq(e.everybody, maps.Keys(progress)))
+		e.expect(progress)
 	}
 	return true
+}
+
+// expect adds members to everybody.
+func (e *Electorate) expect(members tracker.ProgressMap) {
+	if e.everybody == nil {
+		e.everybody = make(map[uint64]struct{}, len(members))
+	}
+	for id := range members {
+		e.everybody[id] = struct{}{}
+	}
 }
 
 // Follow has a leader replicate to members of configurations to come, from index next on:
 // their acknowledgements count. Others, but for the leader itself, are followed no longer.
 func (e *Electorate) Follow(leader, next uint64) {
 	t := &e.members
-	for _, id := range e.everybody {
+	for id := range e.everybody {
 		if t.Progress[id] == nil {
 			voter := slices.ContainsFunc(e.Sets(), func(v quorum.MajorityConfig) bool { _, ok := v[id]; return ok })
 			pr := e.NewProgress(next, !voter)

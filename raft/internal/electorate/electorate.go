@@ -119,20 +119,22 @@ type Electorate struct {
 	// everybody and newest. Empty unless rules.Foresees.
 	coming []quorum.MajorityConfig
 	// everybody is all members of the coming configurations.
-	everybody []uint64
+	everybody map[uint64]struct{}
 	// newest is the voters after the last pending change; nil if there is none.
 	newest map[uint64]struct{}
 
 	// since is the index of the last change that is in force, or a later one.
 	since uint64
-	// repeats is up to where the log was committed, and where it ended, when a host began that
-	// is handed its log again; 0 otherwise.
-	repeats struct{ committed, last uint64 }
+	// past is the log with which a host began that is handed its log again, nil otherwise.
+	past *past
 	// learned is members that others have in force at an index not applied here, or nil; see Learn.
 	//
 	// Invariant: the first pending change stands at or before that index, which is committed.
 	learned *learned
 }
+
+// past is up to where a log was committed, and where it ended.
+type past struct{ committed, last uint64 }
 
 // learned is members, and the index at which others have them in force.
 type learned struct {
@@ -298,11 +300,14 @@ func (e *Electorate) MayWin(id uint64, early bool) bool {
 
 // Everyone is the members, learners too, of every configuration that counts, in order of id.
 func (e *Electorate) Everyone() []uint64 {
-	return ascending(slices.AppendSeq(slices.Clone(e.everybody), maps.Keys(e.members.Progress)))
+	return ascending(slices.AppendSeq(slices.Collect(maps.Keys(e.everybody)), maps.Keys(e.members.Progress)))
 }
 
 // Expects reports whether a node is a member of a configuration to come.
-func (e *Electorate) Expects(id uint64) bool { return slices.Contains(e.everybody, id) }
+func (e *Electorate) Expects(id uint64) bool {
+	_, comes := e.everybody[id]
+	return comes
+}
 
 // Brings returns voters that the last pending change brings and that this node does not
 // follow yet.
