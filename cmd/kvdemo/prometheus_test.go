@@ -112,6 +112,7 @@ var sick = map[string]string{
 	"WeftLogLost":              `weft_group_lost_logs{job="weft",group="1"}: 1x30`,
 	"WeftReplicasDiffer":       `weft_group_differs{job="weft",group="1"}: 1x30`,
 	"WeftManyElections":        `weft_host_elections_total{job="weft",group="1"}: 0+1x30`,
+	"WeftLeadersHandOver":      `weft_host_hand_overs_slow_total{job="weft",group="1"}: 0+0.2x30; weft_host_hand_overs_late_total{job="weft",group="1"}: 0x30; weft_host_hand_overs_full_total{job="weft",group="1"}: 0x30`,
 	"WeftApplyLags":            `weft_host_commit{job="weft",group="1"}: 20001x30; weft_host_applied{job="weft",group="1"}: 10000x30`,
 	"WeftMemberLags":           `weft_member_lag{job="weft",group="1",member="2"}: 100001x30`,
 	"WeftMemberSilent":         `weft_member_active{job="weft",group="1",member="2"}: 0x30`,

@@ -52,12 +52,17 @@ func (n *node) report(_ context.Context, ask page.Ask) (*page.Node, error) {
 		Addresses: map[uint64]string{}, Links: n.reportLinks(), Leases: reportLeases(s.Leases), Served: reportServed(s.Counters),
 		Writes: g.writes.Load(), Reads: g.readTimes.Load(),
 		Sent: s.Counters.SnapshotsSent, Taken: s.Counters.SnapshotsInstalled,
-		Failed: s.Counters.SnapshotsFailed + s.Counters.RestoresFailed, Stalls: s.Counters.Stalls,
+		Failed: s.Counters.SnapshotsFailed + s.Counters.RestoresFailed, Stalls: s.Counters.Stalls, Weight: s.Weight,
 	}
 	if slices.Contains(r.Learners, r.ID) {
 		r.Role = "learner"
 	}
 	r.First, _ = g.log.FirstIndex()
+	for _, seen := range n.placement.Seen() {
+		if seen.Node == r.ID {
+			r.SyncUs = uint64(seen.Health.Sync / time.Microsecond)
+		}
+	}
 	if err := errors.Join(s.Stalled, n.db.Stalled()); err != nil {
 		r.Stalled = page.Text(err.Error())
 	}

@@ -38,6 +38,9 @@ func TestPage(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(fetch(t, url+"/page/node", http.StatusOK)), &n))
 	require.Equal(t, "leader", n.Role)
 	require.Equal(t, page.PolicyAdaptive, n.Coding.Policy)
+	require.Equal(t, 100, n.Weight)
+	require.NotZero(t, n.SyncUs)
+	require.Equal(t, n.Weight, s.Members[0].Weight)
 	require.Contains(t, fetch(t, url+"/page/node?group=2", http.StatusNotFound), "group: 2, want 1 to 1")
 	require.NoError(t, stop())
 }

@@ -126,6 +126,7 @@ func (w *watch) member(id uint64, s *State, best, now *Node, got map[uint64]answ
 	}
 	m.Role, m.Term, m.Commit, m.Applied, m.Behind = n.Role, n.Term, n.Commit, n.Applied, growth(n.Applied, s.Commit)
 	m.Stalled, m.UptimeMs, m.PID, m.Served = n.Stalled, n.UptimeMs, n.PID, n.Served
+	m.Weight, m.SyncUs = n.Weight, n.SyncUs
 	m.Answers = now != nil && n.Leases != nil && n.Leases.Stable
 	if c := n.Coding; c != nil {
 		m.Coding = &GossipState{

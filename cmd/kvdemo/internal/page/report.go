@@ -51,6 +51,8 @@ type Node struct {
 	First    uint64 `json:"first"` // of the log
 	Last     uint64 `json:"last"`
 	Stalled  string `json:"stalled,omitempty"` // why nothing can be written
+	Weight   int    `json:"weight"`            // how much rather the node leads the group than others
+	SyncUs   uint64 `json:"syncUs"`            // how long the node's log takes to sync; 0: not known
 
 	// The members, as the node has applied changes of them.
 	Voters    []uint64          `json:"voters"`

@@ -65,6 +65,8 @@ type MemberState struct {
 	Behind   uint64 `json:"behind"` // committed entries that it has not applied
 	LogLost  bool   `json:"logLost,omitempty"`
 	Stalled  string `json:"stalled,omitempty"`
+	Weight   int    `json:"weight"`
+	SyncUs   uint64 `json:"syncUs"`
 	UptimeMs int64  `json:"uptimeMs"`
 	PID      int    `json:"pid"`
 	// Answers says that the node answers reads by itself; Named, that the roster names the node.

@@ -183,6 +183,8 @@
       ['reads', up ? `${rate(m.readsPerSecond)} /s` : '-'],
       ['sends', up ? `${bytes(m.sentPerSecond)}/s` : '-'],
       ['up for', up ? since(m.uptimeMs) : '-'],
+      ['sync', up && m.syncUs ? `${(m.syncUs / 1000).toFixed(1)} ms` : '-'],
+      ['weight', up ? m.weight : '-'],
     ];
     if (changed(`facts${m.id}`, facts)) list.replaceChildren(...facts.map(([name, value]) => make('div', {'data-fact': name}, make('dt', {}, name), make('dd', {}, value))));
     const trouble = m.logLost ? 'its log was lost: replace the node' : m.stalled || (m.state === 'down' ? m.why : '') || '';
