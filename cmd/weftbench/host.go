@@ -101,17 +101,29 @@ func (f *hostFlags) chosen() ([]hostbench.Side, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := []hostbench.Side{
+	return choose(hostSides(kvdemo, self), f.sides)
+}
+
+// hostSides are the implementations that there are.
+func hostSides(kvdemo, self string) []hostbench.Side {
+	return []hostbench.Side{
 		{Name: "weft", About: "kvdemo: Host on Weft's core", Serve: []string{kvdemo, "serve"}, Args: []string{"--core", "weft", "--coding", "never"}},
 		{Name: "coded", About: "kvdemo: Host on Weft's core, large entries coded", Serve: []string{kvdemo, "serve"}, Args: []string{"--core", "weft", "--coding", "on"}},
 		{Name: "upstream", About: "kvdemo: Host on go.etcd.io/raft", Serve: []string{kvdemo, "serve"}, Args: []string{"--core", "upstream"}},
 		{Name: "loop", About: "a minimal loop on go.etcd.io/raft", Serve: []string{self, "loop"}},
 	}
-	var chosen []hostbench.Side
-	for _, name := range f.sides {
-		i := slices.IndexFunc(all, func(s hostbench.Side) bool { return s.Name == name })
+}
+
+// choose returns the sides of some names.
+func choose(all []hostbench.Side, names []string) (chosen []hostbench.Side, err error) {
+	var known []string
+	for _, s := range all {
+		known = append(known, s.Name)
+	}
+	for _, name := range names {
+		i := slices.Index(known, name)
 		if i < 0 {
-			return nil, fmt.Errorf("--sides: %q, want some of weft, coded, upstream, loop", strings.Join(f.sides, ","))
+			return nil, fmt.Errorf("--sides: %q, want some of %s", strings.Join(names, ","), strings.Join(known, ", "))
 		}
 		chosen = append(chosen, all[i])
 	}
