@@ -43,6 +43,7 @@ func newSlow() *cobra.Command {
 	flags, cfg := cmd.Flags(), &f.cfg
 	flags.StringSliceVar(&f.sides, "sides", []string{"weft", "coded", "leases", "loop"}, "what to compare; upstream is kvdemo on upstream's library")
 	flags.StringSliceVar(&cfg.Faults, "faults", slowbench.Names(), "what happens to nodes")
+	flags.StringSliceVar(&cfg.Who, "who", slowbench.Whom, "to whom; minority is as many followers as may fail, and more than one")
 	flags.IntSliceVar(&cfg.Nodes, "nodes", []int{3, 5}, "sizes of clusters, 3 to 9")
 	flags.IntVar(&cfg.Rounds, "rounds", lab.LeastRounds, "how often each row is measured for each side, in turns; 1 to 1000")
 	flags.IntVar(&cfg.Clients, "clients", 8, "of the healthy nodes, 1 to 1000")
@@ -63,7 +64,7 @@ func newSlow() *cobra.Command {
 func (f *slowFlags) check() error {
 	c := f.cfg
 	errs := []error{
-		within("nodes", 3, 9, c.Nodes...), within("rounds", 1, 1000, c.Rounds), within("clients", 1, 1000, c.Clients), within("size", 1, 4<<20, f.size...),
+		within("nodes", 3, 9, c.Nodes...), within("rounds", 1, 1000, c.Rounds), within("clients", 1, 1000, c.Clients), within("size", 1, 4<<20, f.size[0]),
 		within("reads", 0, 100, c.Reads), within("healthy", 100*time.Millisecond, time.Hour, c.Healthy), within("timeout", 10*time.Millisecond, time.Minute, c.Timeout),
 		within("link", 0, time.Second, c.Link), within("sync", 0, time.Second, c.Sync), within("tick", 10*time.Millisecond, time.Second, c.Tick),
 		within("election-ticks", 5, 100, c.ElectionTicks), within("for", time.Duration(c.ElectionTicks)*c.Tick+time.Millisecond, time.Hour, c.For),
@@ -71,6 +72,9 @@ func (f *slowFlags) check() error {
 	}
 	for _, name := range c.Faults {
 		errs = append(errs, oneOf("faults", name, slowbench.Names()...))
+	}
+	for _, who := range c.Who {
+		errs = append(errs, oneOf("who", who, slowbench.Whom...))
 	}
 	return errors.Join(errs...)
 }

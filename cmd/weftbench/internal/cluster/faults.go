@@ -16,10 +16,15 @@ type Fault struct {
 	Strike      func(c *Cluster, victim, leader *Node) (heal func() error, err error)
 }
 
-// Cut holds up all that a node sends to another, until heal. The cluster needs Config.Links.
-func (c *Cluster) Cut(from, to *Node) (heal func() error) {
-	c.Network.Links.Cut(from.ID, to.ID, true)
-	return func() error { c.Network.Links.Cut(from.ID, to.ID, false); return nil }
+// Cut holds up all that a node sends to others, until heal. The cluster needs Config.Links.
+func (c *Cluster) Cut(from *Node, to ...*Node) (heal func() error) {
+	all := func(yes bool) {
+		for _, n := range to {
+			c.Network.Links.Cut(from.ID, n.ID, yes)
+		}
+	}
+	all(true)
+	return func() error { all(false); return nil }
 }
 
 // SlowLinks has all that a node sends and receives take so much longer, until heal. The cluster

@@ -39,21 +39,10 @@ func (c Config) faults() []cluster.Fault {
 				return cl.SlowLinks(v, (slower-1)*c.Link), nil
 			},
 		},
-		{Name: "mute", About: "nothing that it sends arrives; it hears all", Strike: mute},
+		{Name: "mute", About: "nothing that it sends arrives; it hears all", Strike: func(cl *cluster.Cluster, v, _ *cluster.Node) (func() error, error) {
+			return cl.Cut(v, cl.Nodes...), nil
+		}},
 	}
-}
-
-// mute holds up all that a node sends to the others.
-func mute(c *cluster.Cluster, v, _ *cluster.Node) (heal func() error, err error) {
-	for _, n := range c.Nodes {
-		c.Cut(v, n)
-	}
-	return func() error {
-		for _, n := range c.Nodes {
-			c.Network.Links.Cut(v.ID, n.ID, false)
-		}
-		return nil
-	}, nil
 }
 
 // Names returns the names of all faults.

@@ -34,6 +34,7 @@ type Config struct {
 	Sides   []Side
 	Nodes   []int
 	Faults  []string // names, of those that Names returns
+	Who     []string // whom they strike, of Whom
 	Rounds  int      // of each row, for each side, in turns
 	Clients int
 	Size    int // bytes of a value
@@ -49,7 +50,9 @@ type Config struct {
 	Progress io.Writer // told of each measurement
 }
 
-// Whom a fault strikes.
+// Whom are those whom a fault may strike.
+var Whom = []string{leader, follower, minority}
+
 const (
 	leader   = "leader"
 	follower = "follower"
@@ -93,12 +96,10 @@ func (c Config) electionTimeout() time.Duration { return time.Duration(c.Electio
 func (c Config) cases() (all []Case) {
 	for _, fault := range c.Faults {
 		for _, n := range c.Nodes {
-			who := []string{leader, follower}
-			if n > 3 {
-				who = append(who, minority)
-			}
-			for _, w := range who {
-				all = append(all, Case{fault, w, n})
+			for _, who := range c.Who {
+				if who != minority || n > 4 { // of three or four, a follower is as many as may fail
+					all = append(all, Case{fault, who, n})
+				}
 			}
 		}
 	}
