@@ -5,13 +5,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/hostbench"
-	"github.com/weftraft/weft/cmd/weftbench/internal/loop"
 	"github.com/weftraft/weft/cmd/weftbench/internal/slowbench"
 	"github.com/weftraft/weft/internal/lab"
 )
@@ -51,11 +50,9 @@ func newSlow() *cobra.Command {
 	flags.IntVar(&cfg.Reads, "reads", 50, "percentage of calls that are linearizable reads, 0 to 100")
 	flags.DurationVar(&cfg.Healthy, "healthy", 1500*time.Millisecond, "how long is measured before a fault, 100ms to 1h")
 	flags.DurationVar(&cfg.For, "for", 5*time.Second, "how long a fault lasts, more than an election timeout, to 1h")
-	flags.DurationVar(&cfg.Timeout, "timeout", 2*time.Second, "of a call, 10ms to 1m")
-	flags.DurationVar(&cfg.Link, "link", time.Millisecond, "what each message takes longer, in one direction, 0s to 1s")
-	flags.DurationVar(&cfg.Sync, "sync", 2*time.Millisecond, "what each sync of a disk takes longer, 0s to 1s")
-	flags.DurationVar(&cfg.Tick, "tick", 50*time.Millisecond, "of the nodes, 10ms to 1s")
-	flags.IntVar(&cfg.ElectionTicks, "election-ticks", 10, "of the nodes: the election timeout, 5 to 100")
+	flags.DurationVar(&cfg.Link, "link", 2*time.Millisecond, "what each message takes longer, in one direction, 100µs to 1s")
+	flags.DurationVar(&cfg.Sync, "sync", 4*time.Millisecond, "what each sync of a disk takes longer, 100µs to 1s")
+	flags.DurationVar(&cfg.Tick, "tick", 50*time.Millisecond, "of the nodes, 10ms to 1s; an election timeout is 10 of them")
 	flags.BoolVar(&f.quick, "quick", false, "one short round of weft and loop, three nodes: about 90 seconds")
 	flags.StringVar(&f.data, "data", "", "directory for the nodes' data (default: a temporary one)")
 	return cmd
@@ -64,10 +61,10 @@ func newSlow() *cobra.Command {
 func (f *slowFlags) check() error {
 	c := f.cfg
 	errs := []error{
-		within("nodes", 3, 9, c.Nodes...), within("rounds", 1, 1000, c.Rounds), within("clients", 1, 1000, c.Clients), within("size", 1, 4<<20, f.size[0]),
-		within("reads", 0, 100, c.Reads), within("healthy", 100*time.Millisecond, time.Hour, c.Healthy), within("timeout", 10*time.Millisecond, time.Minute, c.Timeout),
-		within("link", 0, time.Second, c.Link), within("sync", 0, time.Second, c.Sync), within("tick", 10*time.Millisecond, time.Second, c.Tick),
-		within("election-ticks", 5, 100, c.ElectionTicks), within("for", time.Duration(c.ElectionTicks)*c.Tick+time.Millisecond, time.Hour, c.For),
+		within("nodes", 3, 9, c.Nodes...), within("rounds", 1, 1000, c.Rounds), within("clients", 1, 1000, c.Clients), within("size", 1, 4<<20, c.Size),
+		within("reads", 0, 100, c.Reads), within("healthy", 100*time.Millisecond, time.Hour, c.Healthy),
+		within("link", 100*time.Microsecond, time.Second, c.Link), within("sync", 100*time.Microsecond, time.Second, c.Sync), within("tick", 10*time.Millisecond, time.Second, c.Tick),
+		within("for", slowbench.ElectionTicks*c.Tick+time.Millisecond, time.Hour, c.For),
 		lab.Publishable(f.out.out, c.Rounds),
 	}
 	for _, name := range c.Faults {
@@ -86,6 +83,10 @@ func (f *slowFlags) run(cmd *cobra.Command) error {
 			f.sides = []string{"weft", "loop"}
 		}
 	}
+	if len(f.size) != 1 {
+		return fmt.Errorf("--size: %v, want one size", &f.size)
+	}
+	f.cfg.Size = f.size[0]
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -94,19 +95,10 @@ func (f *slowFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	return f.inData(f.data, func(kvdemo, dir string) error {
-		all := append(hostSides(kvdemo, self), hostbench.Side{Name: "leases", About: "kvdemo: Host on Weft's core, all nodes responders of roster leases", Serve: []string{kvdemo, "serve"}, Args: []string{"--coding", "never", "--leases"}})
-		chosen, err := choose(all, f.sides)
-		if err != nil {
+		if f.cfg.Sides, err = choose(hostSides(kvdemo, self), f.sides); err != nil {
 			return err
 		}
-		for _, s := range chosen {
-			side := slowbench.Side{Side: s, Leases: s.Name == "leases"}
-			if s.Name == "loop" {
-				side.Dialer = loop.Dialer
-			}
-			f.cfg.Sides = append(f.cfg.Sides, side)
-		}
-		f.cfg.Dir, f.cfg.Size, f.cfg.Progress = dir, f.size[0], cmd.ErrOrStderr()
+		f.cfg.Dir, f.cfg.Progress = dir, cmd.ErrOrStderr()
 		runs, err := slowbench.Measure(cmd.Context(), f.cfg)
 		if err != nil {
 			return err

@@ -36,6 +36,8 @@ type Config struct {
 	// Dialer is that of [lab.NetworkConfig], for Links; nil: lab.Hello.
 	Dialer func(io.Reader) (int, error)
 	Disks  bool // if set, disks can hang and be slow
+	// Responders has all nodes, which have roster leases, be responders of all keys.
+	Responders bool
 }
 
 // Node is one member of the cluster, over all its processes.
@@ -74,14 +76,19 @@ func Start(ctx context.Context, cfg Config) (_ *Cluster, err error) {
 	if c.Cluster, err = lab.StartCluster(ctx, config); err != nil {
 		return nil, errors.Join(err, c.program.Close())
 	}
+	var ids []uint64
 	for _, n := range c.Cluster.Nodes {
 		conn, err := c.program.Conn(n)
 		if err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
 		c.Nodes = append(c.Nodes, &Node{n, cfg.disk(n.ID), conn})
+		ids = append(ids, uint64(n.ID))
 	}
-	if _, err := c.WaitLeader(ctx); err != nil {
+	if _, err = c.WaitLeader(ctx); err == nil && cfg.Responders {
+		err = c.NameResponders(ctx, ids...)
+	}
+	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil

@@ -99,22 +99,13 @@ func (b *bench) start(ctx context.Context, s *side) (err error) {
 		args = append(args, "--leases")
 	}
 	dir := filepath.Join(b.cfg.Dir, fmt.Sprintf("%s-%d", s.name, time.Since(b.begun)))
-	cfg := cluster.Config{Name: s.name, Serve: lab.Serve{Program: []string{b.cfg.Kvdemo, "serve"}, Args: args}, Nodes: b.cfg.Nodes, Dir: dir}
+	cfg := cluster.Config{Name: s.name, Serve: lab.Serve{Program: []string{b.cfg.Kvdemo, "serve"}, Args: args}, Nodes: b.cfg.Nodes, Dir: dir, Responders: s.leases}
 	if s.fails {
 		cfg.Links = func(int, int) time.Duration { return 0 }
 		cfg.Disks = true
 	}
-	if s.c, err = cluster.Start(ctx, cfg); err != nil {
-		return err
-	}
-	if !s.leases {
-		return nil
-	}
-	var all []uint64
-	for _, n := range s.c.Nodes {
-		all = append(all, uint64(n.ID))
-	}
-	return s.c.NameResponders(ctx, all...)
+	s.c, err = cluster.Start(ctx, cfg)
+	return err
 }
 
 // ready waits until all nodes run and follow one leader, and, with leases, answer reads.

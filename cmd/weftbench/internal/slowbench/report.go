@@ -22,7 +22,7 @@ func Report(cfg Config, runs []Run) *lab.Section {
 		Tables: []lab.Table{
 			t.table("## Calls a second", "As a share of the healthy rate, from one election timeout after the fault began:", all, func(r Run) float64 { return r.Share }),
 			t.table("## The longest gap", "Without any answer, since the fault began, in election timeouts:", all, func(r Run) float64 { return r.Gap }),
-			t.table("## The 99th percentile", "As a multiple of the healthy one, of the calls answered from one election timeout after the fault began:", all, func(r Run) float64 { return r.P99 }),
+			t.table("## The 99th percentile", "As a multiple of the healthy one, of the calls answered from one election timeout after the fault began (0: no call was):", all, func(r Run) float64 { return r.P99 }),
 			t.table("## As many followers as may fail", "The same, for one follower of three and two of five. The aim is at most 1.2:", failed, func(r Run) float64 { return r.P99 }),
 		},
 	}
@@ -48,9 +48,10 @@ func (t tables) intro() string {
 		"CPUs, %s on %s/%s). A message takes %v in each direction and a sync %v, besides what the machine takes; the election timeout is %v.\n"+
 		"%d clients of the nodes that stay healthy, each in a closed loop with values of %s, %d%% linearizable reads, and at most %v a call, go on\n"+
 		"for %v; then the fault strikes a node, or as many followers as may fail (minority), for %v. Each figure is of a new cluster. Medians of %d\n"+
-		"rounds, in which the sides take turns; in parentheses the least and the greatest. A node that is *dead* is there to compare with.\n\n%s",
+		"rounds, in which the sides take turns; in parentheses the least and the greatest. A node that is *dead* is there to compare with. A share\n"+
+		"is above 1 if a node of the clients becomes the leader, which is nearer.\n\n%s",
 		time.Now().UTC().Format(time.DateOnly), lab.CPUModel(), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, c.Link, c.Sync, c.electionTimeout(),
-		c.Clients, lab.Bytes(c.Size), c.Reads, c.Timeout, c.Healthy, c.For, c.Rounds, strings.Join(words, "\n"))
+		c.Clients, lab.Bytes(c.Size), c.Reads, patience*c.electionTimeout(), c.Healthy, c.For, c.Rounds, strings.Join(words, "\n"))
 }
 
 // table returns a figure of the rows that are wanted, a column a side.

@@ -11,8 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
@@ -21,17 +23,10 @@ import (
 	"github.com/weftraft/weft/internal/lab"
 )
 
-// Side is one implementation.
-type Side struct {
-	hostbench.Side
-	Leases bool                         // roster leases, with all nodes as responders
-	Dialer func(io.Reader) (int, error) // as in [cluster.Config]
-}
-
 // Config says what to measure. Every figure is of a cluster of its own: Host remembers which leaders were
 // slow, and how often leaders changed, and a second fault would find another cluster than the first.
 type Config struct {
-	Sides   []Side
+	Sides   []hostbench.Side
 	Nodes   []int
 	Faults  []string // names, of those that Names returns
 	Who     []string // whom they strike, of Whom
@@ -40,11 +35,9 @@ type Config struct {
 	Size    int // bytes of a value
 	Reads   int // percentage of calls that are linearizable reads
 
-	Healthy, For  time.Duration // how long clients are watched before a fault, and from the fault on
-	Timeout       time.Duration // of a call
-	Link, Sync    time.Duration // what a link, in one direction, and a sync take longer than on this machine, at all nodes
-	Tick          time.Duration // of the nodes; ElectionTicks of them are an election timeout
-	ElectionTicks int
+	Healthy, For time.Duration // how long clients are watched before a fault, and from the fault on
+	Link, Sync   time.Duration // what a link, in one direction, and a sync take longer than on this machine, at all nodes
+	Tick         time.Duration // of the nodes; ElectionTicks of them are an election timeout
 
 	Dir      string    // for the nodes' data
 	Progress io.Writer // told of each measurement
@@ -82,6 +75,10 @@ type Run struct {
 }
 
 const (
+	// ElectionTicks are kvdemo's and the loop's.
+	ElectionTicks = 10
+	// patience is how many election timeouts a call may take: more than a write waits for a responder that fails.
+	patience = 4
 	// warm is how long clients call before anything counts.
 	warm = 500 * time.Millisecond
 	// slower is how many times slower a slow node is.
@@ -90,7 +87,7 @@ const (
 	slice = 20 * time.Millisecond
 )
 
-func (c Config) electionTimeout() time.Duration { return time.Duration(c.ElectionTicks) * c.Tick }
+func (c Config) electionTimeout() time.Duration { return ElectionTicks * c.Tick }
 
 // cases returns the rows.
 func (c Config) cases() (all []Case) {
@@ -130,37 +127,30 @@ func Measure(ctx context.Context, cfg Config) (runs []Run, err error) {
 }
 
 // start starts a cluster whose links and disks take the time that they are to take.
-func (c Config) start(ctx context.Context, s Side, n int) (_ *cluster.Cluster, err error) {
-	name := fmt.Sprintf("%s-%d-%d", s.Name, n, time.Now().UnixNano())
+func (c Config) start(ctx context.Context, s hostbench.Side, n int) (_ *cluster.Cluster, err error) {
 	cl, err := cluster.Start(ctx, cluster.Config{
-		Name: s.Name, Nodes: n, Dir: filepath.Join(c.Dir, name), Disks: true, Dialer: s.Dialer,
+		Name: s.Name, Nodes: n, Dir: filepath.Join(c.Dir, fmt.Sprintf("%s-%d", s.Name, time.Now().UnixNano())), Disks: true, Dialer: s.Dialer, Responders: s.Responders,
 		Links: func(int, int) time.Duration { return c.Link },
-		Serve: lab.Serve{Program: s.Serve, Args: append([]string{"--tick", c.Tick.String(), "--election-ticks", fmt.Sprint(c.ElectionTicks)}, s.Args...)},
+		Serve: lab.Serve{Program: s.Serve, Args: append([]string{"--tick", c.Tick.String()}, s.Args...)},
 	})
 	if err != nil {
 		return nil, err
 	}
-	var all []uint64
 	for _, node := range cl.Nodes {
 		err = errors.Join(err, node.Disk.Set(c.Sync))
-		all = append(all, uint64(node.ID))
 	}
-	if err == nil && s.Leases {
-		err = cl.NameResponders(ctx, all...)
-	}
-	if err != nil {
-		return nil, errors.Join(err, cl.Close())
-	}
-	return cl, nil
+	return cl, err
 }
 
 // measure has a fault strike a new cluster under load.
-func (c Config) measure(ctx context.Context, s Side, run Run) (_ Run, err error) {
+func (c Config) measure(ctx context.Context, s hostbench.Side, run Run) (_ Run, err error) {
 	cl, err := c.start(ctx, s, run.Nodes)
+	if cl != nil {
+		defer func() { err = errors.Join(err, closed(cl)) }()
+	}
 	if err != nil {
 		return run, err
 	}
-	defer func() { err = errors.Join(err, cl.Close()) }()
 	first, err := cl.WaitLeader(ctx)
 	if err != nil {
 		return run, err
@@ -186,7 +176,17 @@ func (c Config) measure(ctx context.Context, s Side, run Run) (_ Run, err error)
 	if err := lab.Sleep(ctx, c.For); err != nil {
 		return run, err
 	}
-	return run, run.figures(&acks, at.Add(-c.Healthy), at, at.Add(c.electionTimeout()), time.Now())
+	err = run.figures(&acks, at.Add(-c.Healthy), at, at.Add(c.electionTimeout()), time.Now())
+	return run, err
+}
+
+// closed ends a cluster, whose logs stay; the data of all would fill the disk.
+func closed(cl *cluster.Cluster) error {
+	err := cl.Close()
+	for _, n := range cl.Nodes {
+		err = errors.Join(err, os.RemoveAll(n.Data))
+	}
+	return err
 }
 
 // split returns whom the fault strikes, and the others, whom clients use.
@@ -204,17 +204,15 @@ func (r Case) split(nodes []*cluster.Node, first *cluster.Node) (victims, others
 
 // load begins the load, and returns what ends it.
 func (c Config) load(ctx context.Context, nodes []*cluster.Node, round int, note func(*lab.Call)) (stop func() error) {
-	plan := load.Plan{Clients: c.Clients, Size: c.Size, Keys: load.KeysFor(c.Size), Reads: c.Reads, Duration: time.Hour, Timeout: c.Timeout, Note: note, Seed: uint64(round)}
+	plan := load.Plan{Clients: c.Clients, Size: c.Size, Keys: load.KeysFor(c.Size), Reads: c.Reads, Duration: time.Hour, Timeout: patience * c.electionTimeout(), Note: note, Seed: uint64(round)}
 	for _, n := range nodes {
 		plan.Addresses = append(plan.Addresses, n.Client)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() {
-		_, err := load.Run(ctx, plan)
-		done <- err
-	}()
-	return func() error { cancel(); return <-done }
+	var running sync.WaitGroup
+	var err error
+	running.Go(func() { _, err = load.Run(ctx, plan) })
+	return func() error { cancel(); running.Wait(); return err }
 }
 
 // figures compares the calls answered from settled to end with those from healthy to the fault.
