@@ -223,6 +223,10 @@ bench-upstream: ## benchmarks against upstream's library, written to docs/data/c
 bench-host: ## Host beside a minimal loop, real processes, written to docs/data/host.md (about 11 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench host --out docs/data/host.md
 
+.PHONY: bench-host-quick
+bench-host-quick: ## the same, printed, with short rounds (about 90 seconds)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench host --quick
+
 .PHONY: bench-coding
 bench-coding: ## coding on beside off, real processes, into docs/data/coded.md (about 35 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench coding --out docs/data/coded.md
@@ -235,9 +239,13 @@ bench-sweep: ## each constant of the adaptive policy halved and doubled, virtual
 bench-outage: ## a follower is away for a minute under load, and comes back, into docs/data/coded.md (about 16 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench outage --out docs/data/coded.md
 
-.PHONY: bench-host-quick
-bench-host-quick: ## the same, printed, with short rounds (about 90 seconds)
-	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench host --quick
+.PHONY: bench-slow
+bench-slow: ## nodes are slow, hang, are mute: Host beside a minimal loop, real processes, into docs/data/slow.md (about 80 minutes)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench slow --out docs/data/slow.md
+
+.PHONY: bench-slow-quick
+bench-slow-quick: ## the same, printed, with one short round of three nodes (about 90 seconds)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench slow --quick
 
 # What YCSB and etcd need is kept in .cache, and made again when what it is made of changes.
 YCSB := cmd/weftbench/internal/redisbench/ycsb

@@ -101,7 +101,7 @@ func newServe() *cobra.Command {
 	flags.DurationVar(&f.cfg.ExitAfterHang, "exit-after-hang", 0, "end the process when no write to the log has ended for so long although some wait: a supervisor can move the node; 1m is usual (0: never)")
 	flags.DurationVar(&f.cfg.BalanceInterval, "balance-interval", node.DefaultBalanceInterval, "how often a node with several groups hands over some if it leads too many (0: never)")
 	flags.UintVar(&f.weight, "leader-weight", rawnode.DefaultLeaderWeight, "how much rather this node leads than others, 0 to 1000; 0: only if no other can; kvdemo leader-weight changes it while the node runs")
-	flags.StringVar(&f.cfg.StuckDisk, "stuck-disk", "", "a file, for experiments: while it exists, what this node writes to --data waits, as on a disk that is stuck (default: none)")
+	flags.StringVar((*string)(&f.cfg.StuckDisk), "stuck-disk", "", "a file, for experiments: while it exists and is empty, what this node writes to --data waits, as on a disk that is stuck; while it holds a time, such as 20ms, each sync takes so much longer (default: none)")
 	flags.StringVar(&f.logFormat, "log-format", logs.Console, "of the log on standard error: console or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error; kvdemo log-level changes it while the node runs")
 	flags.BoolVar(&f.exitWithStdin, "exit-with-stdin", false, "stop when standard input ends: for a parent process")

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/hostbench"
+	"github.com/weftraft/weft/cmd/weftbench/internal/loop"
 )
 
 // hostFlags are those of "weftbench host".
@@ -36,7 +37,7 @@ func newHost() *cobra.Command {
 		Short: "Compare Host on both cores with a minimal loop",
 		Long: "host starts three clusters of three processes each and drives them in turn: kvdemo on\n" +
 			"Weft's core (weft), kvdemo on upstream's library (upstream), and a minimal loop on\n" +
-			"upstream's library (loop); or, with --sides, kvdemo with coded entries (coded). It measures time, CPU, disk bytes, and the gap after the leader\n" +
+			"upstream's library (loop); or, with --sides, kvdemo with coded entries (coded) or roster leases (leases). It measures time, CPU, disk bytes, and the gap after the leader\n" +
 			"is killed. Logs are synced before anything is acknowledged, on all sides.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
@@ -101,17 +102,30 @@ func (f *hostFlags) chosen() ([]hostbench.Side, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := []hostbench.Side{
+	return choose(hostSides(kvdemo, self), f.sides)
+}
+
+// hostSides are the implementations that there are.
+func hostSides(kvdemo, self string) []hostbench.Side {
+	return []hostbench.Side{
 		{Name: "weft", About: "kvdemo: Host on Weft's core", Serve: []string{kvdemo, "serve"}, Args: []string{"--core", "weft", "--coding", "never"}},
 		{Name: "coded", About: "kvdemo: Host on Weft's core, large entries coded", Serve: []string{kvdemo, "serve"}, Args: []string{"--core", "weft", "--coding", "on"}},
+		{Name: "leases", About: "kvdemo: Host on Weft's core, all nodes responders of roster leases", Serve: []string{kvdemo, "serve"}, Args: []string{"--core", "weft", "--coding", "never", "--leases"}, Responders: true},
 		{Name: "upstream", About: "kvdemo: Host on go.etcd.io/raft", Serve: []string{kvdemo, "serve"}, Args: []string{"--core", "upstream"}},
-		{Name: "loop", About: "a minimal loop on go.etcd.io/raft", Serve: []string{self, "loop"}},
+		{Name: "loop", About: "a minimal loop on go.etcd.io/raft", Serve: []string{self, "loop"}, Dialer: loop.Dialer},
 	}
-	var chosen []hostbench.Side
-	for _, name := range f.sides {
-		i := slices.IndexFunc(all, func(s hostbench.Side) bool { return s.Name == name })
+}
+
+// choose returns the sides of some names.
+func choose(all []hostbench.Side, names []string) (chosen []hostbench.Side, err error) {
+	var known []string
+	for _, s := range all {
+		known = append(known, s.Name)
+	}
+	for _, name := range names {
+		i := slices.Index(known, name)
 		if i < 0 {
-			return nil, fmt.Errorf("--sides: %q, want some of weft, coded, upstream, loop", strings.Join(f.sides, ","))
+			return nil, fmt.Errorf("--sides: %q, want some of %s", strings.Join(names, ","), strings.Join(known, ", "))
 		}
 		chosen = append(chosen, all[i])
 	}

@@ -9,6 +9,7 @@
 //	weftbench coding    coding on beside off: time, CPU, bytes sent
 //	weftbench outage    a follower is away, and comes back: what clients see
 //	weftbench kills     leaders and responders fail, with roster leases
+//	weftbench slow      nodes are slow: what clients of the others see
 //	weftbench redis     kvdemo beside redis-server, through its protocol
 //	weftbench torture   processes killed in a loop; nothing acknowledged is lost
 //	weftbench loop      one node of the minimal loop
@@ -60,7 +61,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage.Explain(err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	addGroup(root, "real", "Real processes:", newHost(), newCoding(), newOutage(), newKills(), newRedis(), newTorture(), newLoop(), newReadNode())
+	addGroup(root, "real", "Real processes:", newHost(), newCoding(), newOutage(), newKills(), newSlow(), newRedis(), newTorture(), newLoop(), newReadNode())
 	addGroup(root, "virtual", "Cores alone, in virtual time:", newVirtual(), newAdaptive(), newReads(), newScaleReads(), newResponders())
 	return root
 }

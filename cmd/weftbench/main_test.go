@@ -122,7 +122,7 @@ func TestBadCommandLines(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{[]string{"host", "--kvdemo", "x", "--sides", "weft,other"}, []string{`--sides: "weft,other", want some of weft, coded, upstream, loop`}},
+		{[]string{"host", "--kvdemo", "x", "--sides", "weft,other"}, []string{`--sides: "weft,other", want some of weft, coded, leases, upstream, loop`}},
 		{
 			[]string{"host", "--kvdemo", "x", "--clients", "0", "--sizes", "0", "--rounds", "0", "--time", "0s", "--kills", "-1",
 				"--rate", "-1", "--disk-bytes", "-1", "--disk-size", "0", "--tick", "0s", "--election-ticks", "1"},

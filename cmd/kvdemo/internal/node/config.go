@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weftraft/weft/cmd/internal/stuck"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/logs"
@@ -98,9 +99,8 @@ type Config struct {
 	// experiments, MinEgress to MaxEgress; 0: no bound.
 	Egress int
 
-	// StuckDisk, for experiments, names a file: while it exists, all that this node would
-	// write to its log and its state waits, as on a disk that is stuck. Empty: there is none.
-	StuckDisk string
+	// StuckDisk, for experiments, has the disk of the log and the state hang or be slow.
+	StuckDisk stuck.Disk
 
 	Tick           time.Duration // the unit of the two below, MinTick to MaxTick
 	HeartbeatTicks int           // a leader says that it is there, 1 or more

@@ -215,7 +215,7 @@ func (n *node) openNode() (err error) {
 		Cluster: n.cfg.Cluster, ID: n.cfg.ID, Dir: n.cfg.Data, Listen: n.cfg.listen(), Peers: n.cfg.Peers, Join: n.cfg.Join, TLS: weft.TLS(n.cfg.TLS),
 		TickInterval: n.cfg.Tick, BudgetBytes: queueBytes, Balance: balance, LeaderWeight: n.cfg.LeaderWeight, ExitAfterHang: n.cfg.ExitAfterHang,
 		Metrics: n.metrics, Calls: n.traced, Logger: n.cfg.Log,
-		ConfigureLog:       func(o *storage.Options) { o.FS = n.cfg.disk() },
+		ConfigureLog:       func(o *storage.Options) { o.FS = n.cfg.StuckDisk.FS() },
 		ConfigureTransport: func(c *transport.Config) { c.Listener, c.Egress = n.members, n.cfg.Egress },
 	})
 	if err != nil {
@@ -236,7 +236,7 @@ func (n *node) openNode() (err error) {
 func (n *node) openStore() (err error) {
 	n.db, err = kv.Open(filepath.Join(n.cfg.Data, "state"), kv.Options{
 		Identity: kv.Identity{Cluster: n.cfg.Cluster, Node: n.cfg.ID},
-		FS:       n.cfg.disk(),
+		FS:       n.cfg.StuckDisk.FS(),
 		Logf:     n.logf("state"),
 	})
 	if err != nil {

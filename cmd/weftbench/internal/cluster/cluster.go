@@ -9,12 +9,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 
 	"github.com/weftraft/weft/cmd/internal/nodes"
+	"github.com/weftraft/weft/cmd/internal/stuck"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/internal/lab"
 )
@@ -30,11 +33,17 @@ type Config struct {
 	Dir       string                           // directory for its data, made here
 	DataDir   func(id int) string              // where a node keeps its data; nil: in Dir
 	Links     func(from, to int) time.Duration // if set, links with such delays, which can be cut
+	// Dialer is that of [lab.NetworkConfig], for Links; nil: lab.Hello.
+	Dialer func(io.Reader) (int, error)
+	Disks  bool // if set, disks can hang and be slow
+	// Responders has all nodes, which have roster leases, be responders of all keys.
+	Responders bool
 }
 
 // Node is one member of the cluster, over all its processes.
 type Node struct {
 	*lab.Node
+	Disk stuck.Disk // with Config.Disks
 	conn *grpc.ClientConn
 }
 
@@ -47,25 +56,46 @@ type Cluster struct {
 
 // Start starts all nodes and waits until they have a leader.
 func Start(ctx context.Context, cfg Config) (_ *Cluster, err error) {
+	if cfg.Disks {
+		more := cfg.NodeArgs
+		cfg.NodeArgs = func(id int) (args []string) {
+			if more != nil {
+				args = more(id)
+			}
+			return append(args, "--stuck-disk", string(cfg.disk(id)))
+		}
+	}
 	c := &Cluster{program: nodes.New(cfg.Serve)}
 	config := lab.ClusterConfig{Name: cfg.Name, Program: c.program, Nodes: cfg.Nodes, Dir: cfg.Dir, DataDir: cfg.DataDir}
 	if cfg.Links != nil {
-		config.Links = lab.NetworkConfig{Kind: lab.Relay, Delay: cfg.Links, Dialer: lab.Hello}
+		config.Links = lab.NetworkConfig{Kind: lab.Relay, Delay: cfg.Links, Dialer: cfg.Dialer}
+		if cfg.Dialer == nil {
+			config.Links.Dialer = lab.Hello
+		}
 	}
 	if c.Cluster, err = lab.StartCluster(ctx, config); err != nil {
 		return nil, errors.Join(err, c.program.Close())
 	}
+	var ids []uint64
 	for _, n := range c.Cluster.Nodes {
 		conn, err := c.program.Conn(n)
 		if err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
-		c.Nodes = append(c.Nodes, &Node{n, conn})
+		c.Nodes = append(c.Nodes, &Node{n, cfg.disk(n.ID), conn})
+		ids = append(ids, uint64(n.ID))
 	}
-	if _, err := c.WaitLeader(ctx); err != nil {
+	if _, err = c.WaitLeader(ctx); err == nil && cfg.Responders {
+		err = c.NameResponders(ctx, ids...)
+	}
+	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
+}
+
+func (cfg Config) disk(id int) stuck.Disk {
+	return stuck.Disk(filepath.Join(cfg.Dir, fmt.Sprintf("disk-%d", id)))
 }
 
 // KV returns a client of this node.

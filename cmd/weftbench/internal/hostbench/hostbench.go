@@ -26,6 +26,9 @@ type Side struct {
 	About string
 	Serve []string // command line of a node
 	Args  []string
+	// Responders and Dialer are those of [cluster.Config].
+	Responders bool
+	Dialer     func(io.Reader) (int, error)
 }
 
 // Config says what to measure. All sides are measured in turn in each round,
@@ -214,7 +217,7 @@ func (b *bench) start(ctx context.Context, side int, what string) (*cluster.Clus
 	s, cfg := b.cfg.Sides[side], b.cfg
 	args := append([]string{"--tick", cfg.Tick.String(), "--heartbeat-ticks", fmt.Sprint(cfg.HeartbeatTicks), "--election-ticks", fmt.Sprint(cfg.ElectionTicks)}, s.Args...)
 	return cluster.Start(ctx, cluster.Config{
-		Name: s.Name, Serve: lab.Serve{Program: s.Serve, Args: args}, Nodes: 3, Dir: filepath.Join(cfg.Dir, s.Name+what),
+		Name: s.Name, Serve: lab.Serve{Program: s.Serve, Args: args}, Nodes: 3, Dir: filepath.Join(cfg.Dir, s.Name+what), Responders: s.Responders,
 	})
 }
 

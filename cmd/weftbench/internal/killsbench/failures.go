@@ -4,22 +4,12 @@
 package killsbench
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"sync"
 	"time"
 
+	"github.com/weftraft/weft/cmd/internal/stuck"
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 )
-
-// failure is a way in which a responder fails. strike has the victim fail, and returns what
-// makes the victim well again.
-type failure struct {
-	name, about string
-	strike      func(s *side, victim, leader *cluster.Node) (heal func() error, err error)
-}
 
 // A faltering responder stands still for faltersFor, which is longer than Fail, and then runs
 // for runsFor, which is too short a time to be named again.
@@ -28,74 +18,25 @@ const (
 	runsFor    = 200 * time.Millisecond
 )
 
-func failures() []failure {
-	return []failure{
-		{"killed", "SIGKILL", func(_ *side, v, _ *cluster.Node) (func() error, error) { return v.Start, v.Kill() }},
-		{"stopped", "SIGSTOP; it goes on at the end", func(_ *side, v, _ *cluster.Node) (func() error, error) { return v.Resume, v.Pause() }},
-		{"faltering", fmt.Sprintf("SIGSTOP for %v and SIGCONT for %v, again and again", faltersFor, runsFor), falter},
-		{"slow", fmt.Sprintf("all that it sends and receives takes %v", failTime), slow},
-		{"deaf", "nothing of the leader reaches it; it hears the others, and all hear it", func(s *side, v, leader *cluster.Node) (func() error, error) {
-			return s.cut(leader.ID, v.ID), nil
+// failures are the ways in which a responder fails.
+func failures() []cluster.Fault {
+	return []cluster.Fault{
+		{Name: "killed", About: "SIGKILL", Strike: func(_ *cluster.Cluster, v, _ *cluster.Node) (func() error, error) { return v.Start, v.Kill() }},
+		{Name: "stopped", About: "SIGSTOP; it goes on at the end", Strike: func(_ *cluster.Cluster, v, _ *cluster.Node) (func() error, error) { return v.Resume, v.Pause() }},
+		{Name: "faltering", About: fmt.Sprintf("SIGSTOP for %v and SIGCONT for %v, again and again", faltersFor, runsFor), Strike: func(_ *cluster.Cluster, v, _ *cluster.Node) (func() error, error) {
+			return v.Falter(faltersFor, runsFor)
 		}},
-		{"mute", "nothing of it reaches the leader; it hears all, and the others hear it", func(s *side, v, leader *cluster.Node) (func() error, error) {
-			return s.cut(v.ID, leader.ID), nil
+		{Name: "slow", About: fmt.Sprintf("all that it sends and receives takes %v", failTime), Strike: func(c *cluster.Cluster, v, _ *cluster.Node) (func() error, error) {
+			return c.SlowLinks(v, failTime), nil
 		}},
-		{"stuck disk", "its disk writes nothing any more", func(s *side, v, _ *cluster.Node) (func() error, error) {
-			file := s.stuckDisk(v.ID)
-			return func() error { return os.Remove(file) }, os.WriteFile(file, nil, 0o600)
+		{Name: "deaf", About: "nothing of the leader reaches it; it hears the others, and all hear it", Strike: func(c *cluster.Cluster, v, leader *cluster.Node) (func() error, error) {
+			return c.Cut(leader, v), nil
+		}},
+		{Name: "mute", About: "nothing of it reaches the leader; it hears all, and the others hear it", Strike: func(c *cluster.Cluster, v, leader *cluster.Node) (func() error, error) {
+			return c.Cut(v, leader), nil
+		}},
+		{Name: "stuck disk", About: "its disk writes nothing any more", Strike: func(_ *cluster.Cluster, v, _ *cluster.Node) (func() error, error) {
+			return func() error { return v.Disk.Set(0) }, v.Disk.Set(stuck.Hangs)
 		}},
 	}
 }
-
-// cut cuts a direction, and returns the function that mends the direction.
-func (s *side) cut(from, to int) (heal func() error) {
-	s.c.Network.Links.Cut(from, to, true)
-	return func() error { s.c.Network.Links.Cut(from, to, false); return nil }
-}
-
-// slow slows all links of the victim down.
-func slow(s *side, v, _ *cluster.Node) (heal func() error, err error) {
-	all := func(by time.Duration) {
-		for _, n := range s.c.Nodes {
-			s.c.Network.Links.Slow(n.ID, v.ID, by)
-			s.c.Network.Links.Slow(v.ID, n.ID, by)
-		}
-	}
-	all(failTime)
-	return func() error { all(0); return nil }, nil
-}
-
-// falter pauses and resumes the victim, again and again until the failure is healed.
-func falter(_ *side, v, _ *cluster.Node) (heal func() error, err error) {
-	if err := v.Pause(); err != nil {
-		return nil, err
-	}
-	var (
-		end    = make(chan struct{})
-		group  sync.WaitGroup
-		failed error
-	)
-	wait := func(d time.Duration) bool {
-		select {
-		case <-end:
-			return false
-		case <-time.After(d):
-			return true
-		}
-	}
-	group.Go(func() {
-		for failed == nil && wait(faltersFor) {
-			if failed = v.Resume(); failed == nil && wait(runsFor) {
-				failed = v.Pause()
-			}
-		}
-	})
-	return func() error {
-		close(end)
-		group.Wait()
-		return errors.Join(failed, v.Resume())
-	}, nil
-}
-
-// stuckDisk is a file: while the file exists, the node's disk behaves as stuck.
-func (s *side) stuckDisk(id int) string { return filepath.Join(s.dir, fmt.Sprintf("stuck-%d", id)) }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/internal/lab"
 )
 
@@ -62,10 +63,10 @@ func (b *bench) faults(ctx context.Context) (err error) {
 		for _, f := range failures() {
 			fault, err := lab.Again(func() (Fault, error) { return s.fault(ctx, f) })
 			if err != nil {
-				return fmt.Errorf("%s, failure %d: %w", f.name, i+1, err)
+				return fmt.Errorf("%s, failure %d: %w", f.Name, i+1, err)
 			}
 			b.results.Faults = append(b.results.Faults, fault)
-			b.say("failure %d of %d, %s: writes held up %d times, %v at most, and %d times besides; %d of %d reads late, the longest took %v", i+1, b.cfg.Faults, f.name,
+			b.say("failure %d of %d, %s: writes held up %d times, %v at most, and %d times besides; %d of %d reads late, the longest took %v", i+1, b.cfg.Faults, f.Name,
 				fault.Holds, fault.Held.Round(time.Millisecond), fault.Besides, fault.Late, fault.Reads, fault.Longest.Round(10*time.Microsecond))
 		}
 	}
@@ -74,7 +75,7 @@ func (b *bench) faults(ctx context.Context) (err error) {
 
 // fault has one responder fail under load, and get well. Then another node leads: a leader
 // makes a responder that failed wait longer each time.
-func (s *side) fault(ctx context.Context, f failure) (Fault, error) {
+func (s *side) fault(ctx context.Context, f cluster.Fault) (Fault, error) {
 	leader, err := s.ready(ctx)
 	if err != nil {
 		return Fault{}, err
@@ -91,7 +92,7 @@ func (s *side) fault(ctx context.Context, f failure) (Fault, error) {
 		return Fault{}, err
 	}
 	at := time.Now()
-	heal, err := f.strike(s, victim, leader)
+	heal, err := f.Strike(s.c, victim, leader)
 	if err != nil {
 		return Fault{}, err
 	}
@@ -109,7 +110,7 @@ func (s *side) fault(ctx context.Context, f failure) (Fault, error) {
 	if err := s.c.HandTo(ctx, next.Node); err != nil {
 		return Fault{}, err
 	}
-	fault := Fault{Failure: f.name}
+	fault := Fault{Failure: f.Name}
 	fault.reads(r.List(), at)
 	if !seen.oneTerm() {
 		return fault, fmt.Errorf("%w: node %d led in several terms", lab.ErrDisturbed, leader.ID)

@@ -57,7 +57,6 @@ type Results struct {
 type side struct {
 	name          string
 	leases, fails bool
-	dir           string
 	c             *cluster.Cluster
 }
 
@@ -99,23 +98,14 @@ func (b *bench) start(ctx context.Context, s *side) (err error) {
 	if s.leases {
 		args = append(args, "--leases")
 	}
-	s.dir = filepath.Join(b.cfg.Dir, fmt.Sprintf("%s-%d", s.name, time.Since(b.begun)))
-	cfg := cluster.Config{Name: s.name, Serve: lab.Serve{Program: []string{b.cfg.Kvdemo, "serve"}, Args: args}, Nodes: b.cfg.Nodes, Dir: s.dir}
+	dir := filepath.Join(b.cfg.Dir, fmt.Sprintf("%s-%d", s.name, time.Since(b.begun)))
+	cfg := cluster.Config{Name: s.name, Serve: lab.Serve{Program: []string{b.cfg.Kvdemo, "serve"}, Args: args}, Nodes: b.cfg.Nodes, Dir: dir, Responders: s.leases}
 	if s.fails {
 		cfg.Links = func(int, int) time.Duration { return 0 }
-		cfg.NodeArgs = func(id int) []string { return []string{"--stuck-disk", s.stuckDisk(id)} }
+		cfg.Disks = true
 	}
-	if s.c, err = cluster.Start(ctx, cfg); err != nil {
-		return err
-	}
-	if !s.leases {
-		return nil
-	}
-	var all []uint64
-	for _, n := range s.c.Nodes {
-		all = append(all, uint64(n.ID))
-	}
-	return s.c.NameResponders(ctx, all...)
+	s.c, err = cluster.Start(ctx, cfg)
+	return err
 }
 
 // ready waits until all nodes run and follow one leader, and, with leases, answer reads.

@@ -70,7 +70,7 @@ func faultTable(faults []Fault) lab.Table {
 	for _, f := range failures() {
 		sum, times := Fault{}, 0
 		for _, x := range faults {
-			if x.Failure != f.name {
+			if x.Failure != f.Name {
 				continue
 			}
 			times++
@@ -80,7 +80,7 @@ func faultTable(faults []Fault) lab.Table {
 			sum.Reads, sum.Late = sum.Reads+x.Reads, sum.Late+x.Late
 		}
 		if times > 0 {
-			t.Rows = append(t.Rows, []string{f.name, f.about, strconv.Itoa(times), whole(sum.Held), strconv.Itoa(sum.Holds), strconv.Itoa(sum.Besides), whole(sum.Slowest), strconv.Itoa(sum.Reads),
+			t.Rows = append(t.Rows, []string{f.Name, f.About, strconv.Itoa(times), whole(sum.Held), strconv.Itoa(sum.Holds), strconv.Itoa(sum.Besides), whole(sum.Slowest), strconv.Itoa(sum.Reads),
 				lab.Millis(sum.Before), lab.Millis(sum.After), strconv.Itoa(sum.Late), lab.Millis(sum.Longest)})
 		}
 	}

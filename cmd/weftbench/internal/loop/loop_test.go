@@ -20,7 +20,7 @@ func entry(index uint64, size int) *pb.Entry {
 // Saved entries are in the log after a restart, and a half-written entry is cut.
 func TestWAL(t *testing.T) {
 	dir := t.TempDir()
-	w, err := openWAL(dir, []uint64{1, 2, 3})
+	w, err := openWAL(dir, "", []uint64{1, 2, 3})
 	require.NoError(t, err)
 	hard := &pb.HardState{Term: proto.Uint64(2), Vote: proto.Uint64(3), Commit: proto.Uint64(2)}
 	require.NoError(t, w.save(hard, []*pb.Entry{entry(2, 10), entry(3, 10)}, true))
@@ -29,7 +29,7 @@ func TestWAL(t *testing.T) {
 	require.NoError(t, w.file.Close())
 	require.NoError(t, os.Truncate(filepath.Join(dir, walName), size-1))
 
-	w, err = openWAL(dir, nil)
+	w, err = openWAL(dir, "", nil)
 	require.NoError(t, err)
 	last, err := w.mem.LastIndex()
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestWAL(t *testing.T) {
 // short after a restart.
 func TestCompact(t *testing.T) {
 	dir := t.TempDir()
-	w, err := openWAL(dir, []uint64{1})
+	w, err := openWAL(dir, "", []uint64{1})
 	require.NoError(t, err)
 	for i := uint64(2); i < 42; i++ {
 		require.NoError(t, w.save(nil, []*pb.Entry{entry(i, 1<<20)}, false))
@@ -58,7 +58,7 @@ func TestCompact(t *testing.T) {
 		require.EqualValues(t, 42-keepBytes>>20, first)
 		require.Less(t, w.size, int64(keepBytes+1<<20))
 		require.NoError(t, w.file.Close())
-		w, err = openWAL(dir, nil)
+		w, err = openWAL(dir, "", nil)
 		require.NoError(t, err)
 	}
 	require.NoError(t, w.file.Close())
@@ -66,9 +66,9 @@ func TestCompact(t *testing.T) {
 
 // A snapshot carries the whole state, and takes the place of another.
 func TestState(t *testing.T) {
-	a, err := openState(t.TempDir())
+	a, err := openState(t.TempDir(), "")
 	require.NoError(t, err)
-	b, err := openState(t.TempDir())
+	b, err := openState(t.TempDir(), "")
 	require.NoError(t, err)
 	_, _, err = a.snapshot()
 	require.Error(t, err, "there is no state yet")

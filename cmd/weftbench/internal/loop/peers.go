@@ -35,8 +35,8 @@ type peers struct {
 	running     sync.WaitGroup
 }
 
-func startPeers(ctx context.Context, self uint64, addresses map[uint64]string, receive func(*pb.Message), unreachable func(uint64)) (*peers, error) {
-	l, err := net.Listen("tcp", addresses[self])
+func startPeers(ctx context.Context, self uint64, listen string, addresses map[uint64]string, receive func(*pb.Message), unreachable func(uint64)) (*peers, error) {
+	l, err := net.Listen("tcp", listen)
 	if err != nil {
 		return nil, err
 	}
@@ -128,24 +128,36 @@ func (p *peers) acceptLoop() {
 func (p *peers) readMessages(conn net.Conn) error {
 	r := bufio.NewReaderSize(conn, 64<<10)
 	for {
-		var head [4]byte
-		if _, err := io.ReadFull(r, head[:]); err != nil {
-			return err
-		}
-		n := binary.LittleEndian.Uint32(head[:])
-		if n > maxMessageBytes {
-			return fmt.Errorf("a message of %d bytes", n)
-		}
-		body := make([]byte, n)
-		if _, err := io.ReadFull(r, body); err != nil {
-			return err
-		}
-		m := &pb.Message{}
-		if err := proto.Unmarshal(body, m); err != nil {
+		m, err := readMessage(r)
+		if err != nil {
 			return err
 		}
 		p.receive(m)
 	}
+}
+
+func readMessage(r io.Reader) (*pb.Message, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return nil, err
+	}
+	n := binary.LittleEndian.Uint32(head[:])
+	if n > maxMessageBytes {
+		return nil, fmt.Errorf("a message of %d bytes", n)
+	}
+	body := make([]byte, n)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return nil, err
+	}
+	m := &pb.Message{}
+	return m, proto.Unmarshal(body, m)
+}
+
+// Dialer reads from the beginning of a connection which node dials, as a relay of package lab asks: the
+// sender of the first message.
+func Dialer(r io.Reader) (node int, err error) {
+	m, err := readMessage(r)
+	return int(m.GetFrom()), err
 }
 
 // wait waits until everything has ended, once the context has.

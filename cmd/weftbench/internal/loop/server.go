@@ -16,14 +16,18 @@ import (
 	"go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/weftraft/weft/cmd/internal/stuck"
 )
 
 // Config says which node to run.
 type Config struct {
 	ID             uint64
 	Peers          map[uint64]string // all members' addresses for each other
+	Listen         string            // where to listen for the others; empty: Peers[ID]
 	ClientListen   string
 	Data           string
+	Disk           stuck.Disk // of Data, for experiments
 	Tick           time.Duration
 	HeartbeatTicks int
 	ElectionTicks  int
@@ -74,10 +78,10 @@ func (s *server) open() (err error) {
 	for id := range s.cfg.Peers {
 		members = append(members, id)
 	}
-	if s.wal, err = openWAL(filepath.Join(s.cfg.Data, "log"), members); err != nil {
+	if s.wal, err = openWAL(filepath.Join(s.cfg.Data, "log"), s.cfg.Disk, members); err != nil {
 		return err
 	}
-	if s.state, err = openState(filepath.Join(s.cfg.Data, "state")); err != nil {
+	if s.state, err = openState(filepath.Join(s.cfg.Data, "state"), s.cfg.Disk); err != nil {
 		return err
 	}
 	hard, _, err := s.wal.mem.InitialState()

@@ -4,6 +4,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if s.peers, err = startPeers(ctx, cfg.ID, cfg.Peers, s.receiver(ctx), s.node.ReportUnreachable); err != nil {
+	if s.peers, err = startPeers(ctx, cfg.ID, cmp.Or(cfg.Listen, cfg.Peers[cfg.ID]), cfg.Peers, s.receiver(ctx), s.node.ReportUnreachable); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	g := grpc.NewServer(grpc.MaxRecvMsgSize(maxCallBytes), grpc.MaxSendMsgSize(maxCallBytes))

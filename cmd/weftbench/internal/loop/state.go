@@ -9,6 +9,8 @@ import (
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/weftraft/weft/cmd/internal/stuck"
 )
 
 // Keys of the database: clients' keys follow a byte of their own.
@@ -23,10 +25,10 @@ type state struct {
 	applied uint64
 }
 
-func openState(dir string) (*state, error) {
+func openState(dir string, disk stuck.Disk) (*state, error) {
 	opts := &pebble.Options{
 		FormatMajorVersion: pebble.FormatNewest, DisableWAL: true,
-		MemTableSize: 16 << 20, CacheSize: 32 << 20, Logger: quiet{},
+		MemTableSize: 16 << 20, CacheSize: 32 << 20, Logger: quiet{}, FS: disk.FS(),
 	}
 	opts.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
 		return pebble.ValueSeparationPolicy{Enabled: true, MinimumSize: 2 << 10, MaxBlobReferenceDepth: 10, TargetGarbageRatio: 0.3}

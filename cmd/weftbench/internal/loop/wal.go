@@ -15,6 +15,8 @@ import (
 	"go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/weftraft/weft/cmd/internal/stuck"
 )
 
 // Kinds of records in the log file.
@@ -44,14 +46,15 @@ type wal struct {
 	written uint64 // since the start
 	buf     []byte
 	mem     *raft.MemoryStorage
+	disk    stuck.Disk
 }
 
 // openWAL reads the log in dir, or begins a log whose voters are the members.
-func openWAL(dir string, members []uint64) (*wal, error) {
+func openWAL(dir string, disk stuck.Disk, members []uint64) (*wal, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	w := &wal{dir: dir, mem: raft.NewMemoryStorage()}
+	w := &wal{dir: dir, mem: raft.NewMemoryStorage(), disk: disk}
 	file, err := os.OpenFile(filepath.Join(dir, walName), os.O_RDWR, 0o644)
 	if errors.Is(err, os.ErrNotExist) {
 		// All members begin with the same empty snapshot at index 1.
@@ -160,11 +163,13 @@ func (w *wal) save(hard *pb.HardState, entries []*pb.Entry, sync bool) error {
 }
 
 func (w *wal) flush(sync bool) error {
+	w.disk.BeforeWrite()
 	n, err := w.file.Write(w.buf)
 	w.size += int64(n)
 	w.written += uint64(n)
 	w.buf = w.buf[:0]
 	if err == nil && sync {
+		w.disk.BeforeSync()
 		err = w.file.Sync()
 	}
 	return err

@@ -1,0 +1,239 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package slowbench makes one node of a cluster of real processes slow, or several, and measures what
+// clients of the other nodes see, for several implementations of a replicated store.
+package slowbench
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/cmd/weftbench/internal/hostbench"
+	"github.com/weftraft/weft/cmd/weftbench/internal/load"
+	"github.com/weftraft/weft/internal/lab"
+)
+
+// Config says what to measure. Every figure is of a cluster of its own: Host remembers which leaders were
+// slow, and how often leaders changed, and a second fault would find another cluster than the first.
+type Config struct {
+	Sides   []hostbench.Side
+	Nodes   []int
+	Faults  []string // names, of those that Names returns
+	Who     []string // whom they strike, of Whom
+	Rounds  int      // of each row, for each side, in turns
+	Clients int
+	Size    int // bytes of a value
+	Reads   int // percentage of calls that are linearizable reads
+
+	Healthy, For time.Duration // how long clients are watched before a fault, and from the fault on
+	Link, Sync   time.Duration // what a link, in one direction, and a sync take longer than on this machine, at all nodes
+	Tick         time.Duration // of the nodes; ElectionTicks of them are an election timeout
+
+	Dir      string    // for the nodes' data
+	Progress io.Writer // told of each measurement
+}
+
+// Whom are those whom a fault may strike.
+var Whom = []string{leader, follower, minority}
+
+const (
+	leader   = "leader"
+	follower = "follower"
+	minority = "minority" // as many followers as may fail
+)
+
+// Case is a row: what happens to whom.
+type Case struct {
+	Fault string `json:"fault"`
+	Who   string `json:"who"`
+	Nodes int    `json:"nodes"`
+}
+
+// Run is one measurement.
+type Run struct {
+	Case
+	Side  string `json:"side"`
+	Round int    `json:"round"`
+	// PerSecond is the healthy rate, and Share the rate from an election timeout after the fault
+	// began, as a share of it.
+	PerSecond float64 `json:"healthy_per_second"`
+	Share     float64 `json:"share"`
+	// Gap is the longest time without an answer since the fault began, in election timeouts.
+	Gap float64 `json:"gap"`
+	// P99 is of the same calls as Share, as a multiple of the healthy one; 0: there was no answer.
+	P99 float64 `json:"p99"`
+}
+
+const (
+	// ElectionTicks are kvdemo's and the loop's.
+	ElectionTicks = 10
+	// patience is how many election timeouts a call may take: more than a write waits for a responder that fails.
+	patience = 4
+	// warm is how long clients call before anything counts.
+	warm = 500 * time.Millisecond
+	// slower is how many times slower a slow node is.
+	slower = 10
+	// slice is the time in which the process of a slow node runs once.
+	slice = 20 * time.Millisecond
+)
+
+func (c Config) electionTimeout() time.Duration { return ElectionTicks * c.Tick }
+
+// cases returns the rows.
+func (c Config) cases() (all []Case) {
+	for _, fault := range c.Faults {
+		for _, n := range c.Nodes {
+			for _, who := range c.Who {
+				if who != minority || n > 4 { // of three or four, a follower is as many as may fail
+					all = append(all, Case{fault, who, n})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// Measure measures all rows, round by round.
+func Measure(ctx context.Context, cfg Config) (runs []Run, err error) {
+	for _, row := range cfg.cases() {
+		err := lab.Turns(cfg.Rounds, len(cfg.Sides), func(round, i int) error {
+			side := cfg.Sides[i]
+			run, err := lab.Again(func() (Run, error) {
+				return cfg.measure(ctx, side, Run{Case: row, Side: side.Name, Round: round})
+			})
+			if err != nil {
+				return fmt.Errorf("%s, %s, %s of %d, round %d: %w", side.Name, row.Fault, row.Who, row.Nodes, round+1, err)
+			}
+			fmt.Fprintf(cfg.Progress, "%d nodes  %-8s %-5s %-8s %6.0f/s healthy, %4.2f of it, gap %5.2f, p99 x %.2f\n",
+				run.Nodes, run.Who, run.Fault, run.Side, run.PerSecond, run.Share, run.Gap, run.P99)
+			runs = append(runs, run)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return runs, nil
+}
+
+// start starts a cluster whose links and disks take the time that they are to take.
+func (c Config) start(ctx context.Context, s hostbench.Side, n int) (_ *cluster.Cluster, err error) {
+	cl, err := cluster.Start(ctx, cluster.Config{
+		Name: s.Name, Nodes: n, Dir: filepath.Join(c.Dir, fmt.Sprintf("%s-%d", s.Name, time.Now().UnixNano())), Disks: true, Dialer: s.Dialer, Responders: s.Responders,
+		Links: func(int, int) time.Duration { return c.Link },
+		Serve: lab.Serve{Program: s.Serve, Args: append([]string{"--tick", c.Tick.String()}, s.Args...)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, node := range cl.Nodes {
+		err = errors.Join(err, node.Disk.Set(c.Sync))
+	}
+	return cl, err
+}
+
+// measure has a fault strike a new cluster under load.
+func (c Config) measure(ctx context.Context, s hostbench.Side, run Run) (_ Run, err error) {
+	cl, err := c.start(ctx, s, run.Nodes)
+	if cl != nil {
+		defer func() { err = errors.Join(err, closed(cl)) }()
+	}
+	if err != nil {
+		return run, err
+	}
+	first, err := cl.WaitLeader(ctx)
+	if err != nil {
+		return run, err
+	}
+	victims, others := run.split(cl.Nodes, first)
+	var acks lab.Acks
+	stop := c.load(ctx, others, run.Round, acks.Note)
+	defer func() { err = errors.Join(err, stop()) }()
+	if err := lab.Sleep(ctx, warm+c.Healthy); err != nil {
+		return run, err
+	}
+	if now, err := cl.WaitLeader(ctx); err != nil || now != first {
+		return run, cmp.Or(err, fmt.Errorf("%w: the leader changed before the fault", lab.ErrDisturbed))
+	}
+	at := time.Now()
+	for _, v := range victims {
+		heal, err := c.fault(run.Fault).Strike(cl, v, first)
+		if err != nil {
+			return run, err
+		}
+		defer func() { err = errors.Join(err, heal()) }()
+	}
+	if err := lab.Sleep(ctx, c.For); err != nil {
+		return run, err
+	}
+	err = run.figures(&acks, at.Add(-c.Healthy), at, at.Add(c.electionTimeout()), time.Now())
+	return run, err
+}
+
+// closed ends a cluster, whose logs stay; the data of all would fill the disk.
+func closed(cl *cluster.Cluster) error {
+	err := cl.Close()
+	for _, n := range cl.Nodes {
+		err = errors.Join(err, os.RemoveAll(n.Data))
+	}
+	return err
+}
+
+// split returns whom the fault strikes, and the others, whom clients use.
+func (r Case) split(nodes []*cluster.Node, first *cluster.Node) (victims, others []*cluster.Node) {
+	followers := slices.DeleteFunc(slices.Clone(nodes), func(n *cluster.Node) bool { return n == first })
+	switch r.Who {
+	case leader:
+		return []*cluster.Node{first}, followers
+	case follower:
+		return followers[:1], append(followers[1:], first)
+	}
+	f := (len(nodes) - 1) / 2
+	return followers[:f], append(followers[f:], first)
+}
+
+// load begins the load, and returns what ends it.
+func (c Config) load(ctx context.Context, nodes []*cluster.Node, round int, note func(*lab.Call)) (stop func() error) {
+	plan := load.Plan{Clients: c.Clients, Size: c.Size, Keys: load.KeysFor(c.Size), Reads: c.Reads, Duration: time.Hour, Timeout: patience * c.electionTimeout(), Note: note, Seed: uint64(round)}
+	for _, n := range nodes {
+		plan.Addresses = append(plan.Addresses, n.Client)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	var err error
+	running.Go(func() { _, err = load.Run(ctx, plan) })
+	return func() error { cancel(); running.Wait(); return err }
+}
+
+// figures compares the calls answered from settled to end with those from healthy to the fault.
+func (r *Run) figures(acks *lab.Acks, healthy, fault, settled, end time.Time) error {
+	before, after := took(acks, healthy, fault), took(acks, settled, end)
+	if len(before) == 0 {
+		return fmt.Errorf("%w: no call was answered before the fault", lab.ErrDisturbed)
+	}
+	r.PerSecond = float64(len(before)) / fault.Sub(healthy).Seconds()
+	r.Share = float64(len(after)) / end.Sub(settled).Seconds() / r.PerSecond
+	r.Gap = acks.LongestGap(fault, end).Seconds() / settled.Sub(fault).Seconds()
+	r.P99 = float64(lab.Quantile(after, 0.99)) / float64(lab.Quantile(before, 0.99))
+	return nil
+}
+
+// took returns how long calls took that were answered between two instants.
+func took(acks *lab.Acks, from, to time.Time) (all []time.Duration) {
+	for _, a := range acks.List() {
+		if a.Done.After(from) && !a.Done.After(to) {
+			all = append(all, a.Took())
+		}
+	}
+	return all
+}
