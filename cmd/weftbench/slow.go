@@ -59,13 +59,12 @@ func newSlow() *cobra.Command {
 }
 
 func (f *slowFlags) check() error {
-	c := f.cfg
+	c, least := f.cfg, 100*time.Microsecond
 	errs := []error{
 		within("nodes", 3, 9, c.Nodes...), within("rounds", 1, 1000, c.Rounds), within("clients", 1, 1000, c.Clients), within("size", 1, 4<<20, c.Size),
-		within("reads", 0, 100, c.Reads), within("healthy", 100*time.Millisecond, time.Hour, c.Healthy),
-		within("link", 100*time.Microsecond, time.Second, c.Link), within("sync", 100*time.Microsecond, time.Second, c.Sync), within("tick", 10*time.Millisecond, time.Second, c.Tick),
-		within("for", slowbench.ElectionTicks*c.Tick+time.Millisecond, time.Hour, c.For),
-		lab.Publishable(f.out.out, c.Rounds),
+		within("reads", 0, 100, c.Reads), within("healthy", 100*time.Millisecond, time.Hour, c.Healthy), within("link", least, time.Second, c.Link),
+		within("sync", least, time.Second, c.Sync), within("tick", 10*time.Millisecond, time.Second, c.Tick),
+		within("for", slowbench.ElectionTicks*c.Tick+time.Millisecond, time.Hour, c.For), lab.Publishable(f.out.out, c.Rounds),
 	}
 	for _, name := range c.Faults {
 		errs = append(errs, oneOf("faults", name, slowbench.Names()...))

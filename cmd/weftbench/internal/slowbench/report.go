@@ -6,6 +6,7 @@ package slowbench
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,28 +15,19 @@ import (
 
 // Report puts what was measured into tables.
 func Report(cfg Config, runs []Run) *lab.Section {
-	t := tables{cfg, runs}
-	all := func(Case) bool { return true }
-	failed := func(c Case) bool { return c.Who == minority || c.Who == follower && c.Nodes < 5 }
-	return &lab.Section{
-		Verb: "slow", Page: true, Title: "Data: slow nodes", Intro: t.intro(), Data: runs, Rounds: cfg.Rounds,
-		Tables: []lab.Table{
-			t.table("## Calls a second", "As a share of the healthy rate, from one election timeout after the fault began:", all, func(r Run) float64 { return r.Share }),
-			t.table("## The longest gap", "Without any answer, since the fault began, in election timeouts:", all, func(r Run) float64 { return r.Gap }),
-			t.table("## The 99th percentile", "As a multiple of the healthy one, of the calls answered from one election timeout after the fault began (0: no call was):", all, func(r Run) float64 { return r.P99 }),
-			t.table("## As many followers as may fail", "The same, for one follower of three and two of five. The aim is at most 1.2:", failed, func(r Run) float64 { return r.P99 }),
-		},
+	s := &lab.Section{Verb: "slow", Page: true, Title: "Data: slow nodes", Intro: cfg.intro(), Data: runs, Rounds: cfg.Rounds}
+	add := func(heading, title string, figure func(Run) float64, who ...string) {
+		s.Tables = append(s.Tables, lab.Table{Heading: heading, Title: title, Rows: cfg.rows(runs, figure, who)})
 	}
+	p99 := func(r Run) float64 { return r.P99 }
+	add("## Calls a second", "As a share of the healthy rate, from one election timeout after the fault began:", func(r Run) float64 { return r.Share }, Whom...)
+	add("## The longest gap", "Without any answer, since the fault began, in election timeouts:", func(r Run) float64 { return r.Gap }, Whom...)
+	add("## The 99th percentile", "As a multiple of the healthy one, of the calls answered from one election timeout after the fault began (0: no call was):", p99, Whom...)
+	add("## As many followers as may fail", "The same, for one follower of three and two of five. The aim is at most 1.2:", p99, minority)
+	return s
 }
 
-// tables are those of the report.
-type tables struct {
-	cfg  Config
-	runs []Run
-}
-
-func (t tables) intro() string {
-	c := t.cfg
+func (c Config) intro() string {
 	var words []string
 	for _, s := range c.Sides {
 		words = append(words, fmt.Sprintf("- **%s**: %s.", s.Name, s.About))
@@ -54,33 +46,22 @@ func (t tables) intro() string {
 		c.Clients, lab.Bytes(c.Size), c.Reads, patience*c.electionTimeout(), c.Healthy, c.For, c.Rounds, strings.Join(words, "\n"))
 }
 
-// table returns a figure of the rows that are wanted, a column a side.
-func (t tables) table(heading, title string, wanted func(Case) bool, figure func(Run) float64) lab.Table {
-	head := []string{"fault", "who", "N"}
-	for _, s := range t.cfg.Sides {
-		head = append(head, s.Name)
+// rows returns a figure of the cases with some victims, a column a side.
+func (c Config) rows(runs []Run, figure func(Run) float64, who []string) [][]string {
+	rows := [][]string{{"fault", "who", "N"}}
+	for _, s := range c.Sides {
+		rows[0] = append(rows[0], s.Name)
 	}
-	table := lab.Table{Heading: heading, Title: title, Rows: [][]string{head}}
-	for _, row := range t.cfg.cases() {
-		if !wanted(row) {
+	for _, x := range c.cases() {
+		if !slices.Contains(who, x.Who) && !(x.Who == follower && x.Nodes < 5) { // that are as many as may fail
 			continue
 		}
-		line := []string{row.Fault, row.Who, fmt.Sprint(row.Nodes)}
-		for _, s := range t.cfg.Sides {
-			line = append(line, t.cell(row, s.Name, figure))
+		row := []string{x.Fault, x.Who, fmt.Sprint(x.Nodes)}
+		for _, s := range c.Sides {
+			of := slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return r.Case != x || r.Side != s.Name })
+			row = append(row, lab.RoundsOf(of, figure).Text("%.2f"))
 		}
-		table.Rows = append(table.Rows, line)
+		rows = append(rows, row)
 	}
-	return table
-}
-
-// cell returns a figure of the rounds of a row at a side.
-func (t tables) cell(row Case, side string, figure func(Run) float64) string {
-	var rounds lab.Rounds
-	for _, r := range t.runs {
-		if r.Case == row && r.Side == side {
-			rounds = append(rounds, figure(r))
-		}
-	}
-	return rounds.Text("%.2f")
+	return rows
 }

@@ -64,14 +64,12 @@ type Run struct {
 	Case
 	Side  string `json:"side"`
 	Round int    `json:"round"`
-	// PerSecond is the healthy rate, and Share the rate from an election timeout after the fault
-	// began, as a share of it.
+	// Share, of the healthy rate PerSecond, and P99, a multiple of the healthy one, are of calls answered
+	// from an election timeout after the fault began on; 0: none was.
 	PerSecond float64 `json:"healthy_per_second"`
 	Share     float64 `json:"share"`
-	// Gap is the longest time without an answer since the fault began, in election timeouts.
-	Gap float64 `json:"gap"`
-	// P99 is of the same calls as Share, as a multiple of the healthy one; 0: there was no answer.
-	P99 float64 `json:"p99"`
+	P99       float64 `json:"p99"`
+	Gap       float64 `json:"gap"` // the longest since the fault began, in election timeouts
 }
 
 const (
@@ -79,12 +77,9 @@ const (
 	ElectionTicks = 10
 	// patience is how many election timeouts a call may take: more than a write waits for a responder that fails.
 	patience = 4
-	// warm is how long clients call before anything counts.
-	warm = 500 * time.Millisecond
-	// slower is how many times slower a slow node is.
-	slower = 10
-	// slice is the time in which the process of a slow node runs once.
-	slice = 20 * time.Millisecond
+	warm     = 500 * time.Millisecond // before anything counts
+	slower   = 10                     // as many times as the others
+	slice    = 20 * time.Millisecond  // in which the process of a node with a slow processor runs once
 )
 
 func (c Config) electionTimeout() time.Duration { return ElectionTicks * c.Tick }
