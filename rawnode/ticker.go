@@ -19,7 +19,7 @@ type sharedTicker struct {
 
 // ticked is a host of a ticker.
 type ticked struct {
-	ticks chan struct{}
+	ticks chan time.Time
 	look  func() // is called with each tick, also while the host's loop hangs, and must not wait
 }
 
@@ -28,10 +28,10 @@ var (
 	tickers   = map[time.Duration]*sharedTicker{}
 )
 
-// newTicks returns a channel that gets a token at each tick unless the channel is full, and a
-// function that removes the channel from the ticker. look is called with each tick.
-func newTicks(interval time.Duration, look func()) (ticks chan struct{}, stop func()) {
-	host := &ticked{ticks: make(chan struct{}, 1), look: look}
+// newTicks returns a channel that gets the time for which each tick was due unless the channel is full,
+// and a function that removes the channel from the ticker. look is called with each tick.
+func newTicks(interval time.Duration, look func()) (ticks chan time.Time, stop func()) {
+	host := &ticked{ticks: make(chan time.Time, 1), look: look}
 	tickersMu.Lock()
 	defer tickersMu.Unlock()
 	t := tickers[interval]
@@ -52,19 +52,19 @@ func newTicks(interval time.Duration, look func()) (ticks chan struct{}, stop fu
 func (t *sharedTicker) run() {
 	ticker := time.NewTicker(t.interval)
 	defer ticker.Stop()
-	for range ticker.C {
-		if !t.tick() {
+	for due := range ticker.C {
+		if !t.tick(due) {
 			return
 		}
 	}
 }
 
-func (t *sharedTicker) tick() bool {
+func (t *sharedTicker) tick(due time.Time) bool {
 	tickersMu.Lock()
 	defer tickersMu.Unlock()
 	for _, h := range t.hosts {
 		select {
-		case h.ticks <- struct{}{}:
+		case h.ticks <- due:
 		default:
 		}
 		h.look()

@@ -17,7 +17,7 @@ type Figure struct {
 	Sync time.Duration
 	// Turn is the time of a turn of a group: reading inputs, stepping the core, queueing work.
 	Turn time.Duration
-	// Wait is the time from the arrival of an input until a turn took it.
+	// Wait is the time from the arrival of an input until a turn took it, and how late ticks were.
 	Wait time.Duration
 	// Send is how long the oldest message has been in the queue to the nearer half of the other
 	// nodes: a single slow node has a long queue, and it is not the sender's fault.

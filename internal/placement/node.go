@@ -101,6 +101,9 @@ func (n *Node) Turned(waited, took time.Duration) {
 	n.turn.add(took)
 }
 
+// Ticked says how late a group took a tick.
+func (n *Node) Ticked(late time.Duration) { n.wait.add(late) }
+
 // Stalled says that a group of the node cannot write now.
 func (n *Node) Stalled() { n.stalledAt.Store(int64(n.cfg.Clock()) + 1) }
 

@@ -65,6 +65,23 @@ func TestFigureIsThatOfAQuarterOfTheTime(t *testing.T) {
 	require.False(t, n.Own().Known(), "windows end")
 }
 
+// A process that stands still for most of the time, as in a container beyond its share, has turns as
+// short as any: hardly one is under way when the process is stopped. Its ticks are late.
+func TestLateTicksAreWaits(t *testing.T) {
+	for late, wait := range map[time.Duration]time.Duration{16 * time.Millisecond: 12 * time.Millisecond, 50 * time.Microsecond: 0} {
+		n := newClocked(t, 0)
+		for range 1000 {
+			n.Turned(100*time.Microsecond, 100*time.Microsecond)
+		}
+		for range 10 {
+			n.Ticked(late)
+		}
+		n.now += timeout
+		require.Greater(t, n.Own().Wait, wait)
+		require.Less(t, n.Own().Wait, late+200*time.Microsecond)
+	}
+}
+
 // Of little work nothing bad is said, unless it took long.
 func TestFigureOfLittleWorkIsItsBest(t *testing.T) {
 	n := newClocked(t, 0)
@@ -108,7 +125,7 @@ func TestReportsBelongToNodesNotToGroups(t *testing.T) {
 	require.Zero(t, sent[1])
 	members := []uint64{1, 2, 3}
 	require.Zero(t, testing.AllocsPerRun(1000, func() { n.Owed(members, tell) }))
-	require.Zero(t, testing.AllocsPerRun(1000, func() { n.Turned(time.Microsecond, time.Millisecond); n.Synced(time.Millisecond) }))
+	require.Zero(t, testing.AllocsPerRun(1000, func() { n.Turned(time.Microsecond, time.Millisecond); n.Synced(time.Millisecond); n.Ticked(time.Millisecond) }))
 	require.NoError(t, n.SetWeight(-1))
 	before := sent[2]
 	n.Owed(members, tell)

@@ -56,6 +56,13 @@ func (r *Replica) Turned(waited, took time.Duration) {
 	}
 }
 
+// Ticked says how late a tick was taken. The driver calls it at each tick.
+func (r *Replica) Ticked(late time.Duration) {
+	if n := r.cfg.Placement; n != nil {
+		n.Ticked(late)
+	}
+}
+
 // timeWrite begins to time the last write, unless another is being timed. Timing one write after the other
 // covers the time in which there are writes, whatever their number.
 func (r *Replica) timeWrite() {

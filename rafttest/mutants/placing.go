@@ -21,6 +21,8 @@ var placing = []bug{
 		edit("			return worse(j.expected(now, timeout, m), best)\n", "			return false\n"), "TestSlowLeaderHandsOverToTheLargestWeightAmongTheFast", 0},
 	{"a slow leader hands over to a member of weight 0", judgeFile,
 		edit("m.Fit && (m.Weight > 0 || leader.Weight == 0)", "m.Fit"), "TestLeaderStaysIfNobodyIsKnownToBeBetter", 0},
+	{"ticks may be as late as they like", healthFile,
+		edit("func (n *Node) Ticked(late time.Duration) { n.wait.add(late) }", "func (n *Node) Ticked(time.Duration) {}"), "TestLateTicksAreWaits", 0},
 	{"each group sends a report", healthFile,
 		edit("if o.sent && now-o.sentAt < n.cfg.Timeout {", "if o.sent && now < 0 {"), "TestReportsBelongToNodesNotToGroups", 0},
 }
