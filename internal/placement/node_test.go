@@ -125,7 +125,11 @@ func TestReportsBelongToNodesNotToGroups(t *testing.T) {
 	require.Zero(t, sent[1])
 	members := []uint64{1, 2, 3}
 	require.Zero(t, testing.AllocsPerRun(1000, func() { n.Owed(members, tell) }))
-	require.Zero(t, testing.AllocsPerRun(1000, func() { n.Turned(time.Microsecond, time.Millisecond); n.Synced(time.Millisecond); n.Ticked(time.Millisecond) }))
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		n.Turned(time.Microsecond, time.Millisecond)
+		n.Synced(time.Millisecond)
+		n.Ticked(time.Millisecond)
+	}))
 	require.NoError(t, n.SetWeight(-1))
 	before := sent[2]
 	n.Owed(members, tell)
