@@ -36,6 +36,10 @@ func (g *Group) Members() []Member { return g.members(g.host.Status().Members) }
 
 func (g *Group) members(conf *pb.ConfState) []Member { return membersOf(conf, g.node.address) }
 
+// Removed returns the ids that were removed from the group and do not come back, ascending, as far as this node has
+// heard.
+func (g *Group) Removed() []uint64 { return g.node.book.EveryBarred(g.id) }
+
 // membersOf returns the members of a configuration, with their addresses.
 func membersOf(conf *pb.ConfState, address func(id uint64) string) []Member {
 	var all []Member

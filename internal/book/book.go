@@ -19,6 +19,7 @@ import (
 
 	"github.com/weftraft/weft/internal/files"
 	"github.com/weftraft/weft/internal/invalid"
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/storage"
 )
 
@@ -412,6 +413,13 @@ func (b *Book) Barred(group, id uint64) bool {
 	_, removed := b.facts.Removed[group][id]
 	_, lost := b.facts.Lost[group][id]
 	return removed || lost
+}
+
+// EveryBarred returns the ids that a group does not take again, ascending.
+func (b *Book) EveryBarred(group uint64) []uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return members.Sorted(slices.AppendSeq(slices.Collect(maps.Keys(b.facts.Removed[group])), maps.Keys(b.facts.Lost[group])))
 }
 
 // Lost returns the node that has recovered a group without this one, or 0, and what this node

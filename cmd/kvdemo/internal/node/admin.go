@@ -52,9 +52,9 @@ func (a *admin) AddMember(ctx context.Context, req *kvpb.AddMemberRequest) (*kvp
 	if err := client.CheckAddress(address); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	return a.change(ctx, id, func(ctx context.Context, t table) error {
-		if err := a.publish(ctx, t, id, address); err != nil {
-			return err
+	return a.change(ctx, id, func(ctx context.Context) error {
+		if at := a.n.weft.Addresses()[id]; at != address && slices.Contains(a.members(), id) {
+			return status.Errorf(codes.AlreadyExists, "node %d is there already, at %s", id, at)
 		}
 		for _, g := range a.n.groups {
 			if err := g.change(ctx, func(now *pb.ConfState) error {
@@ -73,32 +73,10 @@ func (a *admin) AddMember(ctx context.Context, req *kvpb.AddMemberRequest) (*kvp
 	})
 }
 
-// publish tells all nodes where a new one is.
-func (a *admin) publish(ctx context.Context, t table, id uint64, address string) error {
-	for other, at := range t.addresses {
-		if at == address && other != id {
-			return status.Errorf(codes.AlreadyExists, "%s is the address of node %d", address, other)
-		}
-	}
-	switch now := t.addresses[id]; {
-	case t.removed[id]:
-		return status.Errorf(codes.FailedPrecondition, "node %d was removed, and nobody may come back under its id: choose another", id)
-	case now == address:
-		return nil // asked for again
-	case now != "":
-		return status.Errorf(codes.AlreadyExists, "node %d is there already, at %s", id, now)
-	}
-	ok, err := a.n.setSystem(ctx, memberKey(id), "", addressMark+address)
-	if err == nil && !ok {
-		return status.Errorf(codes.Aborted, "node %d is being added or removed by somebody else", id)
-	}
-	return err
-}
-
 // PromoteMember implements kvpb.AdminServer.
 func (a *admin) PromoteMember(ctx context.Context, req *kvpb.PromoteMemberRequest) (*kvpb.MembersResponse, error) {
-	return a.change(ctx, req.GetId(), func(ctx context.Context, t table) error {
-		if err := a.known(t, req.GetId()); err != nil {
+	return a.change(ctx, req.GetId(), func(ctx context.Context) error {
+		if err := a.known(req.GetId()); err != nil {
 			return err
 		}
 		return a.promote(ctx, req.GetId())
@@ -128,8 +106,8 @@ func (a *admin) RemoveMember(ctx context.Context, req *kvpb.RemoveMemberRequest)
 		}
 		return nil, refusal(codes.Unavailable, "a node does not remove itself: ask another one")
 	}
-	return a.change(ctx, id, func(ctx context.Context, t table) error {
-		if err := a.known(t, id); err != nil {
+	return a.change(ctx, id, func(ctx context.Context) error {
+		if err := a.known(id); err != nil {
 			return err
 		}
 		// Group 1, by which nodes hear of each other's addresses, comes last.
@@ -146,15 +124,7 @@ func (a *admin) RemoveMember(ctx context.Context, req *kvpb.RemoveMemberRequest)
 				return err
 			}
 		}
-		if t.removed[id] {
-			return nil
-		}
-		address := ""
-		if t.addresses[id] != "" {
-			address = addressMark + t.addresses[id]
-		}
-		_, err := a.n.setSystem(ctx, memberKey(id), address, removedMark)
-		return err
+		return nil
 	})
 }
 
@@ -196,8 +166,8 @@ func (a *admin) Snapshot(context.Context, *kvpb.SnapshotRequest) (*kvpb.Snapshot
 	return resp, nil
 }
 
-// change makes a change of the members in its turn, from the table as it is now.
-func (a *admin) change(ctx context.Context, id uint64, do func(context.Context, table) error) (*kvpb.MembersResponse, error) {
+// change makes a change of the members in its turn, from the members as they are now.
+func (a *admin) change(ctx context.Context, id uint64, do func(context.Context) error) (*kvpb.MembersResponse, error) {
 	if id == raft.None || id >= raft.LocalApplyThread {
 		return nil, status.Errorf(codes.InvalidArgument, "node id %d: want 1 to %d", id, raft.LocalApplyThread-1)
 	}
@@ -212,11 +182,7 @@ func (a *admin) change(ctx context.Context, id uint64, do func(context.Context, 
 	if err := a.n.await(ctx); err != nil {
 		return nil, err
 	}
-	t, err := a.table(ctx)
-	if err == nil {
-		err = do(ctx, t)
-	}
-	if err != nil {
+	if err := do(ctx); err != nil {
 		return nil, toStatus(err)
 	}
 	return a.list(ctx)
@@ -231,15 +197,27 @@ func (a *admin) table(ctx context.Context) (table, error) {
 }
 
 // known returns an error if there is no node of that id, and never was.
-func (a *admin) known(t table, id uint64) error {
-	there := slices.Collect(maps.Keys(t.addresses))
-	for _, g := range a.n.groups {
-		there = append(there, members.IDs(g.host.Status().Members)...)
-	}
-	if slices.Contains(there, id) || t.removed[id] {
+func (a *admin) known(id uint64) error {
+	if slices.Contains(a.members(), id) || slices.Contains(a.removed(), id) {
 		return nil
 	}
-	return status.Errorf(codes.NotFound, "node %d is no member: the members are %v", id, members.Sorted(there))
+	return status.Errorf(codes.NotFound, "node %d is no member: the members are %v", id, a.members())
+}
+
+// members returns the members of all groups, ascending.
+func (a *admin) members() (ids []uint64) {
+	for _, g := range a.n.groups {
+		ids = append(ids, members.IDs(g.host.Status().Members)...)
+	}
+	return members.Sorted(ids)
+}
+
+// removed returns the ids that do not come back, ascending.
+func (a *admin) removed() (ids []uint64) {
+	for _, g := range a.n.groups {
+		ids = append(ids, g.weft.Removed()...)
+	}
+	return members.Sorted(ids)
 }
 
 // change has a group's members changed as they are now. It goes on after a change of the leader, and
@@ -286,14 +264,7 @@ func (a *admin) list(ctx context.Context) (*kvpb.MembersResponse, error) {
 	if err := reads.Wait(); err != nil {
 		return nil, toStatus(err)
 	}
-	t, err := a.n.readTable()
-	if err != nil {
-		return nil, toStatus(err)
-	}
 	rows := map[uint64]*memberRow{}
-	for id := range t.addresses {
-		rows[id] = &memberRow{}
-	}
 	for _, g := range a.n.groups {
 		s := g.host.Status()
 		for id, p := range s.Progress {
@@ -313,8 +284,8 @@ func (a *admin) list(ctx context.Context) (*kvpb.MembersResponse, error) {
 			rowOf(rows, id).learner++
 		}
 	}
-	addresses := a.n.addresses(t)
-	resp := &kvpb.MembersResponse{Removed: slices.Sorted(maps.Keys(t.removed))}
+	addresses := a.n.weft.Addresses()
+	resp := &kvpb.MembersResponse{Removed: a.removed()}
 	for _, id := range slices.Sorted(maps.Keys(rows)) {
 		row := rows[id]
 		resp.Members = append(resp.Members, &kvpb.MembersResponse_Member{

@@ -111,7 +111,9 @@ type group struct {
 	log   *storage.Group
 	store *kv.Store
 	host  *rawnode.Host
-	told  toldWish // only follow uses it
+	// Only follow uses these two.
+	told      toldWish
+	wasMember bool
 
 	writes, readTimes page.Histogram // of calls that ended well
 	recent            recentEntries
@@ -128,7 +130,7 @@ func newNode(cfg Config) *node {
 // open opens all parts. The network comes first: that a port is taken is found
 // before anything is written.
 func (n *node) open() error {
-	for _, step := range []func() error{n.listen, n.openData, n.openNode, n.openStore, n.openPeers, n.openTraces, n.newServer, n.openGroups} {
+	for _, step := range []func() error{n.listen, n.openData, n.openNode, n.openStore, n.openTraces, n.newServer, n.openGroups} {
 		if err := step(); err != nil {
 			return err
 		}

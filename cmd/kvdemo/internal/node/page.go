@@ -72,8 +72,7 @@ func (n *node) report(_ context.Context, ask page.Ask) (*page.Node, error) {
 		}
 	}
 	slices.Sort(r.LostLogs)
-	t, _ := n.readTable() // an address that cannot be read is left out
-	addresses := n.addresses(t)
+	addresses := n.weft.Addresses()
 	for _, id := range append(slices.Clone(r.Voters), r.Learners...) {
 		if a := addresses[id]; a != "" && len(r.Addresses) < page.MaxMembers {
 			r.Addresses[id] = a

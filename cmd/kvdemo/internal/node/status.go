@@ -44,9 +44,7 @@ func (n *node) status() *kvpb.StatusResponse {
 	resp.Role, resp.Leader, resp.Term = first.GetRole(), first.GetLeader(), first.GetTerm()
 	resp.Commit, resp.Applied, resp.Durable = first.GetCommit(), first.GetApplied(), first.GetDurable()
 	resp.FirstIndex, resp.LastIndex = first.GetFirstIndex(), first.GetLastIndex()
-	// What cannot be read is left out: a status must not fail for it.
-	t, _ := n.readTable()
-	addresses := n.addresses(t)
+	addresses := n.weft.Addresses()
 	for _, id := range n.groups[0].host.Status().Members.GetVoters() {
 		resp.Members = append(resp.Members, &kvpb.StatusResponse_Member{Id: id, Address: addresses[id]})
 	}

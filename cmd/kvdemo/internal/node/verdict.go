@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/weftraft/weft"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/rawnode"
@@ -77,7 +78,8 @@ func verdict(err error, call *rawnode.CallError) error {
 		code = codes.InvalidArgument
 	case errors.Is(call, rawnode.ErrOverloaded):
 		code = codes.ResourceExhausted
-	case errors.Is(call, rawnode.ErrUnsafeChange), errors.Is(call, rawnode.ErrNotMember), errors.Is(call, rawnode.ErrConfChange):
+	case errors.Is(call, rawnode.ErrUnsafeChange), errors.Is(call, rawnode.ErrNotMember), errors.Is(call, rawnode.ErrConfChange),
+		errors.Is(call, weft.ErrAddress), errors.Is(call, weft.ErrRemoved):
 		code = codes.FailedPrecondition
 	case errors.Is(call, rawnode.ErrTimeout):
 		code = codes.DeadlineExceeded
