@@ -112,7 +112,7 @@ test-bench-etcd: etcd-released ## weftbench reads --real measures released etcd,
 	cd cmd && WEFTBENCH_TEST_ETCD=$(CURDIR)/.cache/etcd-released/etcd $(GO) test -count=1 -v -timeout 10m -run '^TestRealReadsOfEtcd$$' ./weftbench
 
 # The commit whose kvdemo the members run first.
-UPGRADE_FROM ?= 845df0e
+UPGRADE_FROM ?= dbc16eb
 
 .PHONY: test-upgrade
 test-upgrade: ## members of an earlier commit's kvdemo (UPGRADE_FROM) are upgraded one by one under load, and taken back

@@ -294,6 +294,7 @@ func TestLeaderTakesNoRemovedMember(t *testing.T) {
 	require.Equal(t, []uint64{1, 2}, voters)
 	require.Empty(t, learners)
 	require.ErrorIs(t, all[2].group.AddVoter(within(t), 3, addressesOf(t, 3)[3]), weft.ErrRemoved)
+	require.Equal(t, []uint64{3}, all[2].group.Removed())
 }
 
 // A node that was to join, and was started without Join, is refused with words for the operator who adds it.
