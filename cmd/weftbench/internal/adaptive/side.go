@@ -26,6 +26,7 @@ type Side struct {
 	Detect time.Duration
 
 	level  int        // of a fixed level
+	always bool       // payloads below the threshold are coded, too
 	hints  bool       // the policy is told the bytes that wait at the leader
 	policy func() any // an ecraft.Policy or an papers.SetPolicy
 }
