@@ -217,6 +217,9 @@ func (m *model) assign(e *entry) {
 		if whole || u == d {
 			e.bytes[i] = int32(messageBytes + e.size)
 		}
+		if m.side.spares && !m.round.Followers[i].Healthy {
+			e.bytes[i] = messageBytes
+		}
 	}
 }
 

@@ -48,6 +48,8 @@ type Outcome struct {
 	Worst     time.Duration // of puts
 	Trace     []float64     // ops in each second, from the first client on
 	Sent      float64       // bytes sent by the leader for a byte of payload
+	// Extra is the bytes of riders: what was sent because followers were late or lost.
+	Extra int64
 	// Stuck says that the side commits nothing in this setting.
 	Stuck bool
 }
@@ -70,7 +72,11 @@ func Weft() Side {
 }
 
 // FullCopies sends every follower the whole payload.
-func FullCopies() Side { s := fixedLevel(1); s.Name = "full copies"; return s }
+func FullCopies() Side {
+	s := fixedLevel(1)
+	s.spares = true
+	return s
+}
 
 // Published is Crossword as published, which codes payloads of any size.
 func Published() Side {
@@ -81,7 +87,7 @@ func Published() Side {
 func Of(name string, p papers.SetPolicy) Side { return setSide(name, func() any { return p }) }
 
 func setSide(name string, policy func() any) Side {
-	return Side{Name: name, Detect: time.Second, always: true, policy: policy}
+	return Side{Name: name, Detect: time.Second, always: true, spares: true, policy: policy}
 }
 
 // stuck reports whether a side cannot commit with so many failures: RSPaxos has a quorum of its own.
@@ -213,6 +219,7 @@ func (p *players) outcome() Outcome {
 	if len(p.puts) > 0 {
 		out.Worst = slices.Max(p.puts)
 	}
+	out.Extra = p.c.Usage().Hedged
 	if u := p.c.Usage(); u.Payload > 0 {
 		out.Sent = float64(u.Egress) / float64(u.Payload)
 	}
