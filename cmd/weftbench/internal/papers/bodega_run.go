@@ -58,10 +58,7 @@ func normal(network string, writes float64) func(*Bench) (*Result, error) {
 				at.put("write", side.name, millis(c.WriteMean))
 			}
 		}
-		res := result(rate, at, wrong)
-		res.Worst, res.Factor = 0, 0
-		res.compare(rate)
-		return res, nil
+		return result(rate).show(at).show(wrong), nil
 	}
 }
 
@@ -137,9 +134,7 @@ func held(network string) func(*Bench) (*Result, error) {
 				trips.put(q.what, name, float64(q.d)/float64(h.Trip))
 			}
 		}
-		res := result(g, trips)
-		res.Worst, res.Factor = 0, 0
-		return res, nil
+		return result(g).show(trips), nil
 	}
 }
 
@@ -216,7 +211,11 @@ func (b *Bench) latency(title, by string, groups []string, load func(l *readsben
 			g.put(group, side.name+": writes", millis(c.WriteMean))
 		}
 	}
-	return &Result{Tables: []Table{g.table()}, Charts: []svg.Chart{g.bars()}}, nil
+	first, last := groups[0], groups[len(groups)-1]
+	res := (&Result{}).show(g)
+	res.Says = fmt.Sprintf("Weft's reads take %s ms at %s and %s ms at %s, writes %s and %s ms", figure(g.at(first, weft+": reads")), first,
+		figure(g.at(last, weft+": reads")), last, figure(g.at(first, weft+": writes")), figure(g.at(last, weft+": writes")))
+	return res, nil
 }
 
 // rosterChanges is Figure 13.
@@ -244,5 +243,6 @@ func rosterChanges(b *Bench) (*Result, error) {
 	g.put("a responder fails", weft, millis(got.FailedHeld))
 	g.put("the roster is changed by a call", weft, millis(got.CalledHeld))
 	g.put("reads that are late, of "+fmt.Sprint(got.Reads), weft, float64(got.LateReads))
-	return &Result{Tables: []Table{g.table()}, Charts: []svg.Chart{chart}}, nil
+	return &Result{Tables: []Table{g.table()}, Charts: []svg.Chart{chart}, Says: fmt.Sprintf("with Weft a responder that fails holds writes up for %s ms at most, a change by a call for %s ms; %d of %d reads are late",
+		figure(millis(got.FailedHeld)), figure(millis(got.CalledHeld)), got.LateReads, got.Reads)}, nil
 }

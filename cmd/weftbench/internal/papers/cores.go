@@ -140,8 +140,7 @@ func leaderPre(b *Bench) (*Result, error) {
 				g.put(fmt.Sprint(entries), side.Name, millis(took))
 			}
 		}
-		res.Tables, res.Charts = append(res.Tables, g.table()), append(res.Charts, g.bars())
-		res.compare(g)
+		res.show(g).compare(g)
 	}
 	return res, nil
 }
@@ -166,10 +165,7 @@ func followerBack(b *Bench) (*Result, error) {
 			bytes.put(group, "FlexRaft+", 1./4)
 		}
 	}
-	res := result(took, bytes)
-	res.Worst, res.Factor = 0, 0
-	res.compare(took)
-	return res, nil
+	return result(took).show(bytes), nil
 }
 
 // back measures one follower that comes back.

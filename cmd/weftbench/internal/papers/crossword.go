@@ -6,7 +6,7 @@ package papers
 const (
 	crosswordLoad  = "5 servers, 15 closed-loop clients, half gets of 8 B, sizes with a deviation of 10%"
 	crosswordSide  = "MultiPaxos, Raft, RSPaxos, CRaft, Crossword"
-	adaptiveOurs   = "virtual time: links and clients' distances, no processors, no batching of 1 ms; delays are 4 or 30 ms in each direction, with an exponential addition of 0.2 or 1 ms; MultiPaxos and Raft are `full copies`"
+	adaptiveOurs   = "virtual time: links and clients' distances, no processors, no batching of 1 ms; delays are 4 or 30 ms in each direction, with an exponential addition of 0.2 or 1 ms; MultiPaxos and Raft are `full copies`; CRaft waits for f + k servers, as its own paper has it"
 	throughput     = "throughput and latency"
 	notOnTheSame   = "needs several groups on the same machines, with leaders that rotate; the virtual cluster has one group"
 	noCommitRetold = "the model answers in the order of the log, as Raft does; slots of Paxos commit in any order"
@@ -60,7 +60,7 @@ var crossword = []Row{
 		Ours:      "real cores in virtual time, lost after 3 s and 9 s; timeouts are drawn from 1 to 2 s, and are most of a gap; RSPaxos, CRaft and Crossword have no core with elections", By: "virtual", Run: leaderLostTwice},
 	{Paper: "crossword", Number: "10", Title: "unbalanced assignment", Setting: "64 KB; followers' links of 1, 1, 0.4 and 0.1 Gbit/s", Sides: crosswordSide + " with 5, 5, 3, 1 shards", Metric: "throughput",
 		Published: []Claim{{"Crossword, unbalanced, beside MultiPaxos, Raft and the balanced policy", "1.4x"}},
-		Ours:      adaptiveOurs + "; the leader's interface is no limit; Weft gives each follower units by its link, without a setting", By: "adaptive", Run: unbalanced},
+		Ours:      adaptiveOurs + "; Weft gives each follower units by its link, without a setting", By: "adaptive", Run: unbalanced},
 	{Paper: "crossword", Number: "11", Title: "staleness of reads at followers", Setting: "objects of 8 B, 1-shard configuration, three gaps of gossip", Sides: "MultiPaxos, Crossword", Metric: "versions behind, by writes a second",
 		Published: []Claim{{"MultiPaxos", "close to zero"}, {"gap of 0", "like MultiPaxos"}, {"default gap", "400 KB"}},
 		Ours:      "real cores: time from the leader's commit to the follower's apply, in place of versions; 64 KB, by load; Weft pushes units at once unless a gap is set", By: "virtual gossip", Run: staleness},

@@ -168,10 +168,7 @@ func moment(b *Bench) (*Result, error) {
 	}{{"HRaft", 3. / 4}, {"FlexRaft", 5. / 3}, {"FlexRaft+", 5. / 12}} {
 		extra.put("0 to 1", c.side, c.cost)
 	}
-	res := result(took, extra)
-	res.Worst, res.Factor = 0, 0
-	res.compare(took)
-	return res, nil
+	return result(took).show(extra), nil
 }
 
 // stored is what followers hold of a byte, after one of those that failed came back.
@@ -215,5 +212,7 @@ func overhead(*Bench) (*Result, error) {
 		share := float64(n) * float64(units[0]) / float64(h.D)
 		g.put(size(n), weft, math.Round(float64(ecraft.SealedLen(h, 2, 0, nil))-share))
 	}
-	return result(g), nil
+	res := result(g)
+	res.Says = fmt.Sprintf("Weft adds %s bytes to an append", figure(g.at(size(4<<10), weft)))
+	return res, nil
 }

@@ -124,43 +124,71 @@ func (g *grid) lines(x []float64, logX, logY bool) svg.Chart {
 	return c
 }
 
-// compare notes how Weft stands beside the best safe side, and beside the best of all.
-func (res *Result) compare(g *grid) {
-	for _, group := range g.groups {
-		ours := math.NaN()
-		for _, s := range g.sides {
-			if strings.HasPrefix(s, weft) {
-				ours = g.at(group, s)
-				break
-			}
+// ours is the name of Weft's side in the grid: the first.
+func (g *grid) ours() string {
+	for _, s := range g.sides {
+		if strings.HasPrefix(s, weft) {
+			return s
 		}
-		for _, s := range g.sides {
-			v := g.at(group, s)
-			if math.IsNaN(v) || math.IsNaN(ours) || strings.HasPrefix(s, weft) || v == 0 || ours == 0 {
+	}
+	return ""
+}
+
+// compare notes how Weft stands beside each side, the best safe side, and the best of all.
+func (res *Result) compare(g *grid) {
+	for _, s := range g.sides {
+		if strings.HasPrefix(s, weft) {
+			continue
+		}
+		least, most := math.Inf(1), math.Inf(-1)
+		for _, group := range g.groups {
+			v, ours := g.at(group, s), g.at(group, g.ours())
+			if math.IsNaN(v) || math.IsNaN(ours) || v == 0 || ours == 0 {
 				continue
 			}
-			factor := ours / v
+			behind := ours / v
 			if g.higher {
-				factor = v / ours
+				behind = v / ours
 			}
+			least, most = min(least, 1/behind), max(most, 1/behind)
 			where := group + ", " + s
-			if !isWeaker(s) && factor > res.Worst {
-				res.Worst, res.Where = factor, where
+			if !isWeaker(s) && behind > res.Worst {
+				res.Worst, res.Where = behind, where
 			}
-			if factor > res.Factor {
-				res.Factor, res.Of = factor, where
+			if behind > res.Factor {
+				res.Factor, res.Of = behind, where
 			}
+		}
+		if least <= most {
+			res.beside(s, least, most)
 		}
 	}
 }
 
-// result is a result with grids: tables, bars, and the comparison.
+// beside adds how many times as good as a side Weft is, in all grids.
+func (res *Result) beside(side string, least, most float64) {
+	for i := range res.Beside {
+		if x := &res.Beside[i]; x.Side == side {
+			x.Least, x.Most = min(x.Least, least), max(x.Most, most)
+			return
+		}
+	}
+	res.Beside = append(res.Beside, Beside{side, least, most})
+}
+
+// result is a result with grids, all of which are compared: tables, bars, and the comparison.
 func result(grids ...*grid) *Result {
 	res := &Result{}
 	for _, g := range grids {
-		res.Tables, res.Charts = append(res.Tables, g.table()), append(res.Charts, g.bars())
+		res.show(g)
 		res.compare(g)
 	}
+	return res
+}
+
+// show adds a grid that is not compared.
+func (res *Result) show(g *grid) *Result {
+	res.Tables, res.Charts = append(res.Tables, g.table()), append(res.Charts, g.bars())
 	return res
 }
 

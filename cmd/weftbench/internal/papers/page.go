@@ -63,12 +63,12 @@ func page(list []Measured) string {
 	fmt.Fprintf(&b, `# Four papers
 
 Weft's design rests on four papers. Each of their figures and tables with results is a row here, with what the paper printed and what
-Weft prints in the same setting: %d rows are run, and %d are not, with the reason. Two commands list the rows, and run one or all:
+Weft prints in the same setting: %d rows are run, and %d are not, with the reason. The commands list the rows, run one, and run all and write the pages:
 
-`+"```sh\nweftbench papers --list\nweftbench papers --figure crossword/6c\nweftbench papers --out docs\n```"+`
+`+"```sh\ngo run ./cmd/weftbench papers --list\ngo run ./cmd/weftbench papers --figure crossword/6c\ngo run ./cmd/weftbench papers --out docs\n```"+`
 
 Rows run in virtual time, so a second run writes the same bytes. Absolute figures are of simulated links; the order of the sides and the
-ratios are to be compared. [data/papers.md](data/papers.md) has the tables of all rows, and [data/papers](data/papers) their pictures.
+ratios are to be compared: the last column has, for each side, by how much Weft is better, from the worst cell to the best. [data/papers.md](data/papers.md) has the tables of all rows, and [data/papers](data/papers) their pictures.
 `, run, not)
 	b.WriteString("\n## Sides with a weaker guarantee\n\nThese sides exist in the bench only. Weft is compared with the best of the other sides; where a side of this table is ahead, the row says so, too.\n\n| side | weaker in |\n|---|---|\n")
 	for _, w := range weaker {
@@ -81,10 +81,10 @@ ratios are to be compared. [data/papers.md](data/papers.md) has the tables of al
 		}
 	}
 	for _, n := range names {
-		fmt.Fprintf(&b, "\n## %s\n\n| row | what | published | status, and how Weft compares |\n|---|---|---|---|\n", n.name)
+		fmt.Fprintf(&b, "\n## %s\n\n| row | what | published | status, and Weft's figure over a side's: above 1x Weft is better |\n|---|---|---|---|\n", n.name)
 		for _, m := range list {
 			if m.Paper == n.id {
-				fmt.Fprintf(&b, "| [%s](data/papers.md#%s) | %s | %s | %s |\n", m.ID(), m.anchor(), m.Title, claims(m.Published), m.outcome())
+				fmt.Fprintf(&b, "| [%s](data/papers.md#%s) | %s | %s | %s |\n", m.ID(), m.anchor(), m.Title, claims(m.Published), m.inPage())
 			}
 		}
 	}
@@ -100,19 +100,18 @@ func claims(list []Claim) string {
 	return strings.Join(parts, "; ")
 }
 
-// outcome is a row's status in a cell of the page.
-func (m *Measured) outcome() string {
-	if m.Result == nil {
-		if m.Reason == "" {
-			return m.Status() + ": " + m.Ours
-		}
+// inPage is a row's status and outcome in a cell of the page.
+func (m *Measured) inPage() string {
+	switch {
+	case m.Result != nil:
+		return m.Status() + ". " + m.outcome(m.Result)
+	case m.Reason != "":
 		return m.Status() + ": " + m.Reason
 	}
-	if v := m.Verdict(m.Result); v != "" {
-		return m.Status() + ". " + v
-	}
-	return m.Status() + ", without a comparison of sides"
+	return m.Status() + ": " + m.Ours
 }
+
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // heading and anchor are of a row's section in the data.
 func (r *Row) heading() string {
@@ -142,7 +141,7 @@ func data(list []Measured, seed uint64) string {
 			fmt.Fprintf(&b, "| %s | %s |\n", c.What, c.Value)
 		}
 		if m.Result == nil {
-			fmt.Fprintf(&b, "\n%s.\n", m.outcome())
+			fmt.Fprintf(&b, "\n%s.\n", m.inPage())
 			continue
 		}
 		fmt.Fprintf(&b, "\nOurs: %s. World: `weftbench %s`.\n", m.Ours, m.By)
@@ -154,10 +153,11 @@ func data(list []Measured, seed uint64) string {
 					b.WriteString("|---" + strings.Repeat("|--:", len(row)-1) + "|\n")
 				}
 			}
+			for _, n := range t.Notes {
+				fmt.Fprintf(&b, "\n%s\n", n)
+			}
 		}
-		if v := m.Verdict(m.Result); v != "" {
-			fmt.Fprintf(&b, "\n%s.\n", v)
-		}
+		fmt.Fprintf(&b, "\n%s.\n", capital(m.outcome(m.Result)))
 		if len(m.Result.Charts) > 0 {
 			fmt.Fprintf(&b, "\n![%s](papers/%s)\n", m.Title, m.picture())
 		}

@@ -78,21 +78,45 @@ type Result struct {
 	// cell; Factor and Of are the same with all sides. 0: the row has no such comparison.
 	Worst, Factor float64
 	Where, Of     string
+	// Beside is how many times as good as each side Weft is, from the worst cell to the best.
+	Beside []Beside
+	// Says is the outcome in words, of a row that compares no sides.
+	Says string
 }
 
-// Table has a title, and rows of which the first names the columns.
+// Beside is Weft beside a side.
+type Beside struct {
+	Side        string
+	Least, Most float64
+}
+
+// ratios writes the list.
+func (res *Result) ratios() string {
+	var parts []string
+	for _, x := range res.Beside {
+		least, most := fmt.Sprintf("%.2fx", x.Least), fmt.Sprintf("%.2fx", x.Most)
+		if least != most {
+			least += " to " + most
+		}
+		parts = append(parts, x.Side+" "+least)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Table has a title, rows of which the first names the columns, and notes.
 type Table struct {
 	Title string
 	Rows  [][]string
+	Notes []string
 }
 
-// All returns the rows of all papers.
-func All() []Row { return slices.Concat(crossword, flexraft, bodega, compartments) }
+// all returns the rows of all papers.
+func all() []Row { return slices.Concat(crossword, flexraft, bodega, compartments) }
 
 // Find returns the rows that an id names: one, all of a paper, or all.
 func Find(id string) ([]Row, error) {
 	var found []Row
-	for _, r := range All() {
+	for _, r := range all() {
 		if id == "" || r.ID() == id || r.Paper == id {
 			found = append(found, r)
 		}
@@ -138,28 +162,29 @@ func (r *Row) Text(res *Result) string {
 	for _, t := range res.Tables {
 		s.WriteString(t.text())
 	}
-	if v := r.Verdict(res); v != "" {
-		fmt.Fprintf(&s, "  %s\n", v)
-	}
+	fmt.Fprintf(&s, "  %s\n", r.outcome(res))
 	return s.String()
 }
 
-// Verdict says how Weft compares.
-func (r *Row) Verdict(res *Result) string {
-	if res.Worst == 0 {
-		return r.Behind
+// outcome is how Weft compares.
+func (r *Row) outcome(res *Result) string {
+	if len(res.Beside) == 0 {
+		if res.Says == "" {
+			return "the tables have all sides"
+		}
+		return res.Says
 	}
 	text := "Weft is the best safe side"
-	if res.Worst > 1 {
-		text = fmt.Sprintf("Weft is the best safe side, or within 3%% (at worst %.2f of it: %s)", 1/res.Worst, res.Where)
-	}
-	if res.Worst > tolerance {
+	switch {
+	case res.Worst > tolerance:
 		text = fmt.Sprintf("Weft is at %.2f of the best safe side at worst (%s): %s", 1/res.Worst, res.Where, r.Behind)
+	case res.Worst > 1.005:
+		text = fmt.Sprintf("Weft is the best safe side, or within 3%% (at worst %.2f of it: %s)", 1/res.Worst, res.Where)
 	}
 	if res.Factor > tolerance && res.Factor > res.Worst {
 		text += fmt.Sprintf("; at %.2f of a side with a weaker guarantee at worst (%s)", 1/res.Factor, res.Of)
 	}
-	return text
+	return "Weft beside " + res.ratios() + ". " + text
 }
 
 // Measured is a row with its result; Result is nil for a row that is not run.

@@ -45,7 +45,7 @@ func TestEveryFigureWithResultsHasARow(t *testing.T) {
 			want++
 		}
 	}
-	require.Len(t, All(), want, "a row has no figure in testdata/figures.txt")
+	require.Len(t, all(), want, "a row has no figure in testdata/figures.txt")
 }
 
 // TestNumbersOfFiguresHaveNoGap checks the list itself: numbers run from 1 to the last.
@@ -63,7 +63,7 @@ func TestNumbersOfFiguresHaveNoGap(t *testing.T) {
 }
 
 func TestEveryRowIsRunOrSaysWhyNot(t *testing.T) {
-	for _, r := range All() {
+	for _, r := range all() {
 		require.NotEqual(t, r.Run != nil, r.Reason != "", "%s: a function, or a reason", r.ID())
 		require.Equal(t, r.Run != nil, r.By != "" && r.Ours != "", "%s: the world, and how the setting differs", r.ID())
 		require.NotEmpty(t, r.Title, r.ID())
@@ -140,5 +140,5 @@ func TestRowThatIsBehindMustSayWhy(t *testing.T) {
 	behind.Behind = "because"
 	got, err := Run(b, []Row{behind}, false)
 	require.NoError(t, err)
-	require.Equal(t, "Weft is at 0.67 of the best safe side at worst (a, full copies): because; at 0.11 of a side with a weaker guarantee at worst (a, CRaft)", got[0].Verdict(got[0].Result))
+	require.Equal(t, "Weft beside full copies 0.67x, CRaft 0.11x. Weft is at 0.67 of the best safe side at worst (a, full copies): because; at 0.11 of a side with a weaker guarantee at worst (a, CRaft)", got[0].outcome(got[0].Result))
 }
