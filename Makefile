@@ -277,6 +277,10 @@ bench-redis: ycsb etcd-released ## kvdemo beside redis-server and etcd, with red
 bench-redis-quick: ycsb etcd-released ## the same, printed, with one short round (about 3 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench redis --quick
 
+.PHONY: papers
+papers: ## the figures of four papers beside Weft, in virtual time, into docs/papers.md and docs/data (about 6 minutes)
+	$(GO) run ./cmd/weftbench papers --out docs
+
 .PHONY: bench-reads
 bench-reads: etcd-released ## reads by policy beside released etcd, leaders killed and responders that fail, real processes, into docs/data/reads.md (about 25 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench

@@ -23,6 +23,7 @@
 //	weftbench adaptive     the adaptive policy beside fixed levels
 //	weftbench reads        ways to serve linearizable reads, side by side
 //	weftbench scale-reads  reads a second by the number of replicas
+//	weftbench papers       the figures of four papers, side by side
 //	weftbench responders   a responder of roster leases fails: what writes wait
 package main
 
@@ -62,7 +63,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage.Explain(err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	addGroup(root, "real", "Real processes:", newHost(), newCoding(), newOutage(), newKills(), newSlow(), newRedis(), newTorture(), newLoop(), newReadNode())
-	addGroup(root, "virtual", "Cores alone, in virtual time:", newVirtual(), newAdaptive(), newReads(), newScaleReads(), newResponders())
+	addGroup(root, "virtual", "Cores alone, in virtual time:", newVirtual(), newAdaptive(), newReads(), newScaleReads(), newResponders(), newPapers())
 	return root
 }
 

@@ -4,10 +4,10 @@
 package main
 
 import (
-	"bytes"
-	"encoding/xml"
 	"fmt"
 	"math"
+
+	"github.com/weftraft/weft/internal/svg"
 )
 
 // panel is a part of the picture: groups of bars above one axis.
@@ -25,7 +25,6 @@ const (
 )
 
 const (
-	ink, paper, faint     = "#0f172a", "#f8fafc", "#475569"
 	weftColor, codedColor = "#94a3b8", "#1d4ed8"
 )
 
@@ -39,58 +38,45 @@ func draw(panels []panel) ([]byte, error) {
 			spoken += fmt.Sprintf(" %s %.2f;", g.size, g.coded)
 		}
 	}
-	c := &canvas{scale: (bottom - top) / math.Ceil(highest*2) * 2}
-	c.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">`, width, height, width, height, escaped(spoken))
-	c.printf(`<style>text{font-family:system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:%s;font-size:13px;paint-order:stroke;stroke:%s;stroke-width:4px}.b{font-size:17px;font-weight:600}.s{fill:%s}</style>`, ink, paper, faint)
-	c.printf(`<rect width="%d" height="%d" fill="%s"/>`, width, height, paper)
-	c.text(margin, 34, "start", "b", "etcd on Weft: puts a second, beside etcd as released")
-	c.text(margin, 56, "start", "s", "etcd v3.7.3, unedited; 5 members, 16 clients; the line at 1 is etcd as released")
+	c := &canvas{Canvas: svg.New(width, height, spoken), scale: (bottom - top) / math.Ceil(highest*2) * 2}
+	c.Text(margin, 34, "start", "b", "etcd on Weft: puts a second, beside etcd as released")
+	c.Text(margin, 56, "start", "s", "etcd v3.7.3, unedited; 5 members, 16 clients; the line at 1 is etcd as released")
 	c.legend(width-margin-300, 34)
 	each := (width - margin) / len(panels)
 	for i, p := range panels {
 		c.panel(p, margin+i*each, each-margin)
 	}
-	c.text(margin, height-16, "start", "s", "docs/"+reportFile+" has all loads, those where Weft is slower too, and how they were measured")
-	c.printf("</svg>")
-	if err := xml.Unmarshal(c.out.Bytes(), new(struct{})); err != nil {
-		return nil, fmt.Errorf("the picture is not well-formed: %w", err)
-	}
-	return c.out.Bytes(), nil
+	c.Text(margin, height-16, "start", "s", "docs/"+reportFile+" has all loads, those where Weft is slower too, and how they were measured")
+	return c.Bytes()
 }
 
 // canvas takes the elements of a picture.
 type canvas struct {
-	out   bytes.Buffer
+	*svg.Canvas
 	scale float64 // pixels for a ratio of 1
-}
-
-func (c *canvas) printf(format string, args ...any) { fmt.Fprintf(&c.out, format+"\n", args...) }
-
-func (c *canvas) text(x, y int, anchor, class, text string) {
-	c.printf(`<text x="%d" y="%d" text-anchor="%s" class="%s">%s</text>`, x, y, anchor, class, escaped(text))
 }
 
 func (c *canvas) legend(x, y int) {
 	for _, side := range []struct{ color, name string }{{weftColor, "Weft, coding off"}, {codedColor, "Weft with coding"}} {
-		c.printf(`<rect x="%d" y="%d" width="12" height="12" rx="2" fill="%s"/>`, x, y-11, side.color)
-		c.text(x+18, y, "start", "s", side.name)
+		c.Printf(`<rect x="%d" y="%d" width="12" height="12" rx="2" fill="%s"/>`, x, y-11, side.color)
+		c.Text(x+18, y, "start", "s", side.name)
 		x += 160
 	}
 }
 
 // panel draws bars between x and x+w.
 func (c *canvas) panel(p panel, x, w int) {
-	c.text(x, top-18, "start", "", p.title)
+	c.Text(x, top-18, "start", "", p.title)
 	step := w / len(p.groups)
 	left := func(i int) int { return x + i*step + step/2 - barWidth - 1 }
 	for i, g := range p.groups {
 		c.bar(left(i), g.weft, weftColor)
 		c.bar(left(i)+barWidth+2, g.coded, codedColor)
-		c.text(left(i)+barWidth+1, bottom+18, "middle", "s", g.size)
+		c.Text(left(i)+barWidth+1, bottom+18, "middle", "s", g.size)
 	}
-	c.printf(`<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="%s"/>`, x, bottom, x+w, bottom, faint)
+	c.Printf(`<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="%s"/>`, x, bottom, x+w, bottom, svg.Faint)
 	one := c.height(1)
-	c.printf(`<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="%s" stroke-dasharray="5 4"/>`, x, one, x+w, one, ink)
+	c.Printf(`<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="%s" stroke-dasharray="5 4"/>`, x, one, x+w, one, svg.Ink)
 	for i, g := range p.groups {
 		c.figure(left(i), g.weft)
 		c.figure(left(i)+barWidth+2, g.coded)
@@ -100,19 +86,13 @@ func (c *canvas) panel(p panel, x, w int) {
 // bar draws a bar.
 func (c *canvas) bar(x int, ratio float64, color string) {
 	y := c.height(ratio)
-	c.printf(`<rect x="%d" y="%d" width="%d" height="%d" fill="%s"/>`, x, y, barWidth, bottom-y, color)
+	c.Printf(`<rect x="%d" y="%d" width="%d" height="%d" fill="%s"/>`, x, y, barWidth, bottom-y, color)
 }
 
 // figure writes a bar's figure above the bar, and above the line that crosses the bars.
 func (c *canvas) figure(x int, ratio float64) {
-	c.text(x+barWidth/2, c.height(ratio)-6, "middle", "", fmt.Sprintf("%.2f", ratio))
+	c.Text(x+barWidth/2, c.height(ratio)-6, "middle", "", fmt.Sprintf("%.2f", ratio))
 }
 
 // height returns where a bar of this ratio ends.
 func (c *canvas) height(ratio float64) int { return bottom - int(math.Round(ratio*c.scale)) }
-
-func escaped(text string) string {
-	var b bytes.Buffer
-	_ = xml.EscapeText(&b, []byte(text)) // a buffer takes all
-	return b.String()
-}

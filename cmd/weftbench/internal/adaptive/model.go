@@ -192,7 +192,7 @@ func (m *model) Propose(size int) uint64 {
 func (m *model) assign(e *entry) {
 	d := m.layout.D
 	switch {
-	case e.size < threshold:
+	case e.size < threshold && !m.side.always:
 		e.plan = ecraft.Full{}.Assign(&m.round, m.units)
 	case m.general != nil:
 		p := m.general.AssignSets(&m.round, m.sets)
@@ -216,6 +216,9 @@ func (m *model) assign(e *entry) {
 		e.bytes[i] = int32(messageBytes + u*(unit+unitBytes))
 		if whole || u == d {
 			e.bytes[i] = int32(messageBytes + e.size)
+		}
+		if m.side.spares && !m.round.Followers[i].Healthy {
+			e.bytes[i] = messageBytes
 		}
 	}
 }

@@ -26,6 +26,8 @@ type Side struct {
 	Detect time.Duration
 
 	level  int        // of a fixed level
+	always bool       // payloads below the threshold are coded, too
+	spares bool       // followers known to be lost are sent no payload, as a leader of Raft probes
 	hints  bool       // the policy is told the bytes that wait at the leader
 	policy func() any // an ecraft.Policy or an papers.SetPolicy
 }

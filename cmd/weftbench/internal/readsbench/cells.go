@@ -81,6 +81,9 @@ type Cell struct {
 	Local float64 `json:"local"`
 	// Wrong is the number of answers that were not linearizable.
 	Wrong int `json:"wrong"`
+	// ReadTimes and WriteTimes are the latencies of all sites.
+	ReadTimes  []time.Duration `json:"-"`
+	WriteTimes []time.Duration `json:"-"`
 }
 
 // tally collects the answers to clients.
@@ -126,6 +129,7 @@ func (t *tally) measure(c *Cell) {
 		count += len(t.writes[i])
 		c.Reads, c.Writes = append(c.Reads, latencyOf(t.reads[i])), append(c.Writes, latencyOf(t.writes[i]))
 	}
+	c.ReadTimes, c.WriteTimes = slices.Concat(t.reads...), slices.Concat(t.writes...)
 	c.ReadMean, c.WriteMean = MeanOf(c.Reads), MeanOf(c.Writes)
 	c.Rate = float64(count) / (t.g.c.Now() - t.from).Seconds()
 	c.Local = float64(t.local) / float64(max(t.all, 1))

@@ -26,5 +26,6 @@
 //	holds.go     the delay of reads by a write of their key
 //	tuning.go    the tuner, while the load moves
 //	failing.go   a responder fails: writes that wait, and the effect on reads elsewhere
+//	figures.go   loads of figures of papers, and a roster that changes
 //	scale.go     reads a second by the number of replicas
 package readsbench

@@ -170,7 +170,7 @@ func (g *group) settled() bool {
 
 // responds reports whether a node is a responder of every key, as long as none is removed.
 func (g *group) responds(id uint64) bool {
-	if !g.policy.responders || g.tuner != nil || len(g.wanted) == 0 {
+	if !g.policy.responders || g.tuner != nil || len(g.wanted) == 0 || g.wanted[0].Span != (leases.Span{}) {
 		return false
 	}
 	for _, n := range g.wanted[0].Nodes {

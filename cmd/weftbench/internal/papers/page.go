@@ -1,0 +1,166 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package papers
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// The papers, in the order of the pages.
+var names = []struct{ id, name string }{
+	{"crossword", "Crossword: adaptive consensus for dynamic data-heavy workloads"},
+	{"flexraft", "FlexRaft: flexible erasure coding for minimum-cost consensus and fast recovery"},
+	{"bodega", "Bodega: linearizable reads anywhere by roster leases"},
+	{"compartments", "Compartmentalized Consensus: agreeing with high throughput"},
+}
+
+// shown are the pictures on the page.
+var shown = []string{"crossword/6c", "crossword/7a", "crossword/8", "flexraft/10a", "bodega/11", "bodega/13"}
+
+// Write writes the page, the data and the pictures into a directory of documents.
+func Write(dir string, list []Measured, seed uint64) error {
+	pictures := filepath.Join(dir, "data", "papers")
+	if err := os.MkdirAll(pictures, 0o755); err != nil {
+		return err
+	}
+	for _, m := range list {
+		if m.Result == nil || len(m.Result.Charts) == 0 {
+			continue
+		}
+		picture, err := m.Result.Charts[0].SVG()
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.ID(), err)
+		}
+		if err := os.WriteFile(filepath.Join(pictures, m.picture()), picture, 0o644); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "data", "papers.md"), []byte(data(list, seed)), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "papers.md"), []byte(page(list)), 0o644)
+}
+
+// picture is the name of a row's picture.
+func (r *Row) picture() string { return r.Paper + "-" + r.Number + ".svg" }
+
+// page is the page: what is run, how Weft compares, and the main pictures.
+func page(list []Measured) string {
+	var b strings.Builder
+	run, not := 0, 0
+	for _, m := range list {
+		if m.Run != nil {
+			run++
+		} else {
+			not++
+		}
+	}
+	fmt.Fprintf(&b, `# Four papers
+
+Weft's design rests on four papers. Each of their figures and tables with results is a row here, with what the paper printed and what
+Weft prints in the same setting: %d rows are run, and %d are not, with the reason. The commands list the rows, run one, and run all and write the pages:
+
+`+"```sh\ngo run ./cmd/weftbench papers --list\ngo run ./cmd/weftbench papers --figure crossword/6c\ngo run ./cmd/weftbench papers --out docs\n```"+`
+
+Rows run in virtual time, so a second run writes the same bytes. Absolute figures are of simulated links; the order of the sides and the
+ratios are to be compared: the last column has, for each side, by how much Weft is better, from the worst cell to the best. [data/papers.md](data/papers.md) has the tables of all rows, and [data/papers](data/papers) their pictures.
+`, run, not)
+	b.WriteString("\n## Sides with a weaker guarantee\n\nThese sides exist in the bench only. Weft is compared with the best of the other sides; where a side of this table is ahead, the row says so, too.\n\n| side | weaker in |\n|---|---|\n")
+	for _, w := range weaker {
+		fmt.Fprintf(&b, "| %s | %s |\n", w.What, w.Value)
+	}
+	b.WriteString("\n## Pictures\n")
+	for _, m := range list {
+		if slices.Contains(shown, m.ID()) && m.Result != nil {
+			fmt.Fprintf(&b, "\n![%s: %s](data/papers/%s)\n", m.ID(), m.Title, m.picture())
+		}
+	}
+	for _, n := range names {
+		fmt.Fprintf(&b, "\n## %s\n\n| row | what | published | status, and Weft's figure over a side's: above 1x Weft is better |\n|---|---|---|---|\n", n.name)
+		for _, m := range list {
+			if m.Paper == n.id {
+				fmt.Fprintf(&b, "| [%s](data/papers.md#%s) | %s | %s | %s |\n", m.ID(), m.anchor(), m.Title, claims(m.Published), m.inPage())
+			}
+		}
+	}
+	b.WriteString("\nCrossword's text cites its figures 8 to 12 by two numbers; here they are numbered in the order of the text.\n")
+	return b.String()
+}
+
+func claims(list []Claim) string {
+	var parts []string
+	for _, c := range list {
+		parts = append(parts, c.What+": "+c.Value)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// inPage is a row's status and outcome in a cell of the page.
+func (m *Measured) inPage() string {
+	switch {
+	case m.Result != nil:
+		return m.Status() + ". " + m.outcome(m.Result)
+	case m.Reason != "":
+		return m.Status() + ": " + m.Reason
+	}
+	return m.Status() + ": " + m.Ours
+}
+
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// heading and anchor are of a row's section in the data.
+func (r *Row) heading() string {
+	return strings.ReplaceAll(r.ID(), "/", " ") + ", " + strings.ReplaceAll(r.Title, ",", "")
+}
+
+func (r *Row) anchor() string {
+	var b strings.Builder
+	for _, c := range strings.ToLower(r.heading()) {
+		switch {
+		case c == ' ':
+			b.WriteByte('-')
+		case c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z':
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
+
+// data is the page with all tables.
+func data(list []Measured, seed uint64) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Data: the figures of four papers\n\nWritten by `go run ./cmd/weftbench papers --out docs`, in virtual time, seed %d; [papers.md](../papers.md) has all in short.\n", seed)
+	for _, m := range list {
+		fmt.Fprintf(&b, "\n## %s\n\nPaper: %s. Sides: %s. Metric: %s.\n\n| published | |\n|---|---|\n", m.heading(), m.Setting, m.Sides, m.Metric)
+		for _, c := range m.Published {
+			fmt.Fprintf(&b, "| %s | %s |\n", c.What, c.Value)
+		}
+		if m.Result == nil {
+			fmt.Fprintf(&b, "\n%s.\n", m.inPage())
+			continue
+		}
+		fmt.Fprintf(&b, "\nOurs: %s. World: `weftbench %s`.\n", m.Ours, m.By)
+		for _, t := range m.Result.Tables {
+			fmt.Fprintf(&b, "\n%s\n\n", strings.TrimSuffix(strings.TrimSuffix(t.Title, ":"), ".")+":")
+			for i, row := range t.Rows {
+				fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+				if i == 0 {
+					b.WriteString("|---" + strings.Repeat("|--:", len(row)-1) + "|\n")
+				}
+			}
+			for _, n := range t.Notes {
+				fmt.Fprintf(&b, "\n%s\n", n)
+			}
+		}
+		fmt.Fprintf(&b, "\n%s.\n", capital(m.outcome(m.Result)))
+		if len(m.Result.Charts) > 0 {
+			fmt.Fprintf(&b, "\n![%s](papers/%s)\n", m.Title, m.picture())
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,50 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package virtual
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weftraft/weft/rafttest/vnet"
+)
+
+// Unapplied is the loss of a leader at the moment at which it has acknowledged the last of a burst of entries:
+// followers hold a part of some entries only, and have not applied them.
+type Unapplied struct {
+	Voters, Entries, Size int
+	Seed                  uint64
+}
+
+// Run returns the time from the votes of a new leader to its first commit.
+func (u Unapplied) Run(side Side) (time.Duration, error) {
+	o := lan(u.Voters, u.Seed)
+	var w lossWatch
+	w.use(side, &o)
+	c, err := vnet.New(o)
+	if err != nil {
+		return 0, err
+	}
+	w.c = c // before events
+	if err := c.Elect(leader); err != nil {
+		return 0, err
+	}
+	load, err := c.StartLoad(vnet.LoadOptions{Clients: u.Entries, Sizes: []int{u.Size}, Seed: u.Seed, Most: u.Entries})
+	if err != nil {
+		return 0, err
+	}
+	done, err := c.RunUntil(c.Now()+patient, func() bool { return len(load.Calls()) == u.Entries })
+	if err == nil && done {
+		if c.Leader() != leader {
+			return 0, fmt.Errorf("node %d leads before the loss, not node %d", c.Leader(), leader)
+		}
+		c.Kill(leader)
+		w = lossWatch{c: c}
+		done, err = c.RunUntil(c.Now()+patient, func() bool { return w.committed > 0 })
+	}
+	if err == nil && !done {
+		err = fmt.Errorf("%d entries of %d bytes, or the next leader's first commit, take more than %v", u.Entries, u.Size, patient)
+	}
+	return w.committed - w.won, err
+}
