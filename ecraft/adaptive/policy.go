@@ -60,6 +60,8 @@ type Policy struct {
 	relief    int    // the level that works off a backlog; 0: no backlog
 	sentUpTo  uint64 // the last entry sent to any follower
 
+	processors processors
+
 	answers [answered]answerSet
 	choice  choice
 }
@@ -171,7 +173,7 @@ func (a *Policy) Acked(from, index uint64, held, now time.Duration) {
 		return
 	}
 	l := a.links[i]
-	if m, ok := l.acked(index, max(0, held.Seconds()), now.Seconds(), float64(len(a.links)), &a.nic); ok {
+	if m, ok := l.acked(index, max(0, held.Seconds()), now.Seconds(), float64(len(a.links)), idle(a.processors.leader, l.busy), &a.nic); ok {
 		a.pool()
 		a.answer(i, m, now.Seconds())
 	}
