@@ -42,9 +42,8 @@ type shown struct {
 //
 // Steps are long at first; later a step is as long as the sums' forgetting allows. An answer with
 // few bytes in front of its message shows the base more than the cost, so its step is shorter, and
-// the delay of a crowd is taken off: see crowd. idle is the weight of an answer that is late: see
-// processors.go.
-func (l *link) tell(t, all, now, idle float64, n *nic) {
+// the delay of a crowd is taken off: see crowd.
+func (l *link) tell(t, all, now float64, n *nic) {
 	s := &l.shows
 	kept := fade(now, s.at)
 	s.at = now
@@ -54,9 +53,6 @@ func (l *link) tell(t, all, now, idle float64, n *nic) {
 	off := (t-l.base-l.crowded)/max(all*s.cost, 1e-12) - 1
 	side := min(max(sharp*off, -1), 1)
 	step := max(1-kept, 1/(1+s.told)) * min(1, all*s.answers/s.bytes) * n.agree(l, side)
-	if side > 0 {
-		step *= idle
-	}
 	s.cost = max(s.cost*math.Exp(min(step, leap)*side), fastLink)
 }
 

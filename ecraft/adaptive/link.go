@@ -189,9 +189,9 @@ func (l *link) send(last uint64, bytes, now float64, n *nic) {
 	}
 }
 
-// acked takes an answer; peers is the number of followers that share the leader's interface, n, and
-// idle the weight of a late answer. ok is false if no message in flight is answered.
-func (l *link) acked(index uint64, held, now, peers, idle float64, n *nic) (m flight, ok bool) {
+// acked takes an answer; peers is the number of followers that share the leader's interface, n. ok
+// is false if no message in flight is answered.
+func (l *link) acked(index uint64, held, now, peers float64, n *nic) (m flight, ok bool) {
 	l.heard, l.answered = now, max(l.answered, index)
 	oldest := now
 	if l.out.Len() > 0 {
@@ -223,7 +223,7 @@ func (l *link) acked(index uint64, held, now, peers, idle float64, n *nic) (m fl
 	left := max(m.all-n.leftBy(m.sentAt), m.bytes)
 	all := max(min(left, m.ahead), m.bytes)
 	if !first {
-		l.learn(t, m, now, peers, idle, all, n.cost)
+		l.learn(t, m, now, peers, all, n.cost)
 	}
 	if at := now - held - l.base; n.left(at, m.all) && !first {
 		// Marks of bytes that left are as late as answers. So together with a time from which a
@@ -231,7 +231,7 @@ func (l *link) acked(index uint64, held, now, peers, idle float64, n *nic) (m fl
 		if l.crowded == 0 {
 			left = all
 		}
-		l.tell(t, left, now, idle, n)
+		l.tell(t, left, now, n)
 		n.adjust(at-l.crowded, m.all, now)
 	}
 	m.late = t - l.base
@@ -295,10 +295,10 @@ func (l *link) line(t, thought float64) float64 {
 	return min(max(t-l.base-l.crowded/2, -l.base/2), clip*thought+l.base/2+clipFloor)
 }
 
-// learn takes the time t of message m, without the follower's own time. idle is the weight of the
-// message if it was late, all the number of bytes in front of m at the interface, on whatever
-// connection, and egress the cost of a byte at the interface.
-func (l *link) learn(t float64, m flight, now, peers, idle, all, egress float64) {
+// learn takes the time t of message m, without the follower's own time. all is the number of bytes
+// in front of m at the interface, on whatever connection, and egress the cost of a byte at the
+// interface.
+func (l *link) learn(t float64, m flight, now, peers, all, egress float64) {
 	decay := fade(now, l.sampled)
 	l.sampled = now
 	// A message with less than an equal part of the bytes in front of m on its own connection shows
@@ -308,10 +308,6 @@ func (l *link) learn(t float64, m flight, now, peers, idle, all, egress float64)
 	if equal := all / peers; x < equal && y < explained*all*egress {
 		weight = (x / equal) * (x / equal)
 		decay = 1 - weight*(1-decay)
-	}
-	if y > x*l.own && idle < 1 {
-		weight *= idle
-		decay = 1 - idle*(1-decay)
 	}
 	if weight > telling {
 		l.probed = now

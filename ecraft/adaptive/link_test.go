@@ -34,7 +34,7 @@ func TestStallsAreNoCost(t *testing.T) {
 			if i*3%10 < lateOf10 {
 				took += 100 * bytes * cost
 			}
-			l.tell(took, bytes, now, 1, n)
+			l.tell(took, bytes, now, n)
 		}
 	}
 	tell(50, 0)
@@ -45,10 +45,10 @@ func TestStallsAreNoCost(t *testing.T) {
 	}
 	for range 10_000 {
 		now += 1e-3
-		l.tell(0, bytes, now, 1, n)
+		l.tell(0, bytes, now, n)
 	}
 	require.InEpsilon(t, fastLink, l.shows.cost, 1e-9, "answers before the base: never nothing")
-	l.tell(testBase, 0, now, 1, n)
+	l.tell(testBase, 0, now, n)
 	require.InEpsilon(t, fastLink, l.shows.cost, 1, "no bytes at all")
 }
 
@@ -62,7 +62,7 @@ func TestInterfaceChanges(t *testing.T) {
 		for range rounds {
 			for _, l := range links {
 				now += 1e-3
-				l.tell(testBase+bytes*cost, bytes, now, 1, n)
+				l.tell(testBase+bytes*cost, bytes, now, n)
 			}
 		}
 	}
@@ -92,7 +92,7 @@ func TestOneThatStallsIsNotSlow(t *testing.T) {
 			if !quick(i) {
 				took += 5 * all * cost
 			}
-			l.learn(took, flight{queued: bytes, bytes: bytes}, now, 4, 1, all, cost)
+			l.learn(took, flight{queued: bytes, bytes: bytes}, now, 4, all, cost)
 		}
 		return l
 	}
