@@ -89,6 +89,7 @@ type model struct {
 
 	busy      time.Duration // until when the interface sends
 	cpus      []*cpu        // the leader's, and the followers'; nil without processors
+	deaf      bool          // the policy hears nothing of processors
 	followers []*follower
 	log       []entry // log[i] has index i+1
 	committed uint64
