@@ -162,3 +162,43 @@ func TestBusiestIsThatOfTheMajority(t *testing.T) {
 	a.Busy(99, 1)
 	require.Nil(t, a.link(99), "no member")
 }
+
+func TestTurnOfFewLargeEntriesIsNotWhole(t *testing.T) {
+	with := func(large int) *turn {
+		u := &turn{from: 1}
+		for i := range 100 {
+			size := 1000.0
+			if i < large {
+				size = 100_000
+			}
+			u.add(waiting{index: 1, size: size}, 0, 1e-3)
+		}
+		return u
+	}
+	require.True(t, with(0).whole(1))
+	require.False(t, with(5).whole(1), "next time there may be three, or eight")
+	require.True(t, with(90).whole(1))
+	require.False(t, with(0).whole(turnTime/2), "too short")
+}
+
+func TestEntriesFromBeforeDoNotCountForATurn(t *testing.T) {
+	p := &processors{count: true}
+	p.entries.Init(trialFlights)
+	for index := uint64(1); index <= 4; index++ {
+		p.proposed(index, 1000, 1)
+	}
+	p.begin()
+	for index := uint64(5); index <= 8; index++ {
+		p.proposed(index, 1000, 2)
+	}
+	p.now = 3
+	p.committed(1)
+	p.proposed(9, 1000, 3)
+	p.committed(9)
+	require.Zero(t, p.turn.n, "entries 5 to 9 waited behind entries from before")
+	p.proposed(10, 1000, 4)
+	p.now = 5
+	p.committed(10)
+	require.Equal(t, 1.0, p.turn.n)
+	require.Equal(t, 1.0, p.turn.sum)
+}
