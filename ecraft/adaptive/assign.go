@@ -76,6 +76,9 @@ func (a *Policy) Assign(r *ecraft.Round, units []int) ecraft.Plan {
 	for level := 1; level <= highest; level++ {
 		c.levels = append(c.levels, a.level(r, level))
 	}
+	if a.processors.wantFull(a.busiest(r), r.Now.Seconds()) {
+		return a.full(r, units)
+	}
 	fastest := slices.MinFunc(c.levels, func(x, y candidate) int { return cmp.Compare(x.time, y.time) }).time
 	best, cost := a.cheapest(c.levels, fastest)
 	if slow, ok := a.relieve(c.levels, best); ok {
@@ -85,14 +88,25 @@ func (a *Policy) Assign(r *ecraft.Round, units []int) ecraft.Plan {
 	if c.unlike(c.levels[len(c.levels)-1].size) {
 		if u, ok := a.uneven(r); ok && a.cost(u, min(fastest, u.time)) < unevenGain*cost {
 			copy(units, c.units)
+			a.processors.coded = true
 			return ecraft.Plan{Level: 0, Predicted: inSeconds(u.time), Silence: c.silence(units, u.time)}
 		}
 	}
 	a.lastLevel = best.level
+	a.processors.coded = a.processors.coded || best.level > 1
 	c.assign(r, best, units)
 	// A follower that is late already must not delay a hedge.
 	time := max(best.time-best.late, 1e-6)
 	return ecraft.Plan{Level: best.level, Predicted: inSeconds(time), Silence: c.silence(units, time)}
+}
+
+// full gives full copies to all followers that are not gone.
+func (a *Policy) full(r *ecraft.Round, units []int) ecraft.Plan {
+	c := &a.choice
+	a.lastLevel, a.relief = 1, 0
+	r.Share(1, units, func(i int) bool { return !c.peers[i].gone })
+	time := max(c.levels[0].time-c.levels[0].late, 1e-6)
+	return ecraft.Plan{Level: 1, Predicted: inSeconds(time), Silence: c.silence(units, time)}
 }
 
 // inSeconds converts seconds, bounded to an hour.

@@ -127,6 +127,7 @@ type link struct {
 	heard              float64 // time of the last message from the follower
 	answered           uint64  // all entries up to this index are answered
 
+	busy    float64 // share of time for which the follower's processors are busy
 	quiet   float64 // the longest recent silence
 	spoken  float64 // number of recent answers
 	spokeAt float64 // time of the last answer

@@ -60,6 +60,8 @@ type Policy struct {
 	relief    int    // the level that works off a backlog; 0: no backlog
 	sentUpTo  uint64 // the last entry sent to any follower
 
+	processors processors
+
 	answers [answered]answerSet
 	choice  choice
 }
@@ -73,6 +75,7 @@ func New(Options) *Policy {
 	a := &Policy{}
 	a.recent.Init(recentEntries)
 	a.nic.reset(0)
+	a.processors.reset()
 	return a
 }
 
@@ -84,6 +87,7 @@ func (a *Policy) Reset(now time.Duration) {
 	}
 	a.recent.Clear()
 	a.nic.reset(now.Seconds())
+	a.processors.reset()
 	a.bytes, a.relief, a.sentUpTo = 0, 0, 0
 	for i := range a.answers {
 		a.answers[i].index, a.answers[i].n = 0, 0
@@ -137,7 +141,8 @@ func (a *Policy) resized() {
 }
 
 // Proposed implements Observer.
-func (a *Policy) Proposed(_ uint64, size int, now time.Duration) {
+func (a *Policy) Proposed(index uint64, size int, now time.Duration) {
+	a.processors.proposed(index, float64(size), now.Seconds())
 	if a.recent.Len() == recentEntries {
 		a.bytes -= a.recent.PopFront().bytes
 	}
@@ -170,6 +175,7 @@ func (a *Policy) Acked(from, index uint64, held, now time.Duration) {
 	if !ok {
 		return
 	}
+	a.processors.now = now.Seconds()
 	l := a.links[i]
 	if m, ok := l.acked(index, max(0, held.Seconds()), now.Seconds(), float64(len(a.links)), &a.nic); ok {
 		a.pool()
@@ -177,8 +183,8 @@ func (a *Policy) Acked(from, index uint64, held, now time.Duration) {
 	}
 }
 
-// Committed implements Observer; the policy learns from answers alone.
-func (a *Policy) Committed(uint64) {}
+// Committed implements Observer.
+func (a *Policy) Committed(index uint64) { a.processors.committed(index) }
 
 // HeartbeatSent implements Observer.
 func (a *Policy) HeartbeatSent(to uint64, now time.Duration) {

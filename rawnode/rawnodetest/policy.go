@@ -130,7 +130,7 @@ func (t *trial) watch(o ecraft.Observer, r *ecraft.Round, events int) {
 		t.now += time.Duration(t.rng.Int64N(int64(20 * time.Millisecond)))
 		now := t.now
 		id := uint64(1 + t.rng.IntN(len(r.Followers)+3)) // some ids are no members
-		switch t.rng.IntN(9) {
+		switch t.rng.IntN(10) {
 		case 0, 1:
 			index++
 			o.Proposed(index, 1+t.rng.IntN(1<<20), now)
@@ -147,6 +147,10 @@ func (t *trial) watch(o ecraft.Observer, r *ecraft.Round, events int) {
 			o.QueueHint(id, t.rng.IntN(1<<24), t.rng.Float64()*1e8, now)
 		case 8:
 			o.Sent(id, index, t.rng.IntN(1000), now)
+		case 9:
+			if w, ok := o.(ecraft.Worker); ok {
+				w.Busy(id-1, t.rng.Float64())
+			}
 		}
 	}
 	// Here the silent followers have been silent for long, and the healthy followers have just

@@ -70,6 +70,7 @@ func (c *Coder) Turned(role extend.Role, term, lead uint64) {
 // Tick lets a tick pass.
 func (c *Coder) Tick() {
 	c.ticks++
+	c.lookAtProcessors()
 	c.noteHeldBack()
 	if at, ok := c.wants.stuckAt(); ok && at != c.saidStuck {
 		c.saidStuck = at

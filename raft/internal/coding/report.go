@@ -34,6 +34,9 @@ type report struct {
 	held time.Duration
 	// stuckAt is the index of an entry that the member cannot complete.
 	stuckAt uint64
+	// busy is the share of time for which the member's processors are busy. A report
+	// without the field says 0.
+	busy float64
 }
 
 const (
@@ -41,7 +44,10 @@ const (
 	flagPlain     = 1 << 0
 	flagStuck     = 1 << 1
 	flagDense     = 1 << 2
-	maxReport     = 2 + 6*binary.MaxVarintLen64
+	maxReport     = 2 + 7*binary.MaxVarintLen64
+
+	// busyParts is the denominator of a share on the wire.
+	busyParts = 1000
 )
 
 func (p report) encode() []byte {
@@ -58,6 +64,9 @@ func (p report) encode() []byte {
 	b := append(make([]byte, 0, 32), reportVersion, flags)
 	for _, v := range []uint64{p.prefix, p.released, p.completed, p.applied, uint64(p.held / time.Microsecond), p.stuckAt} {
 		b = binary.AppendUvarint(b, v)
+	}
+	if parts := uint64(p.busy * busyParts); parts > 0 {
+		b = binary.AppendUvarint(b, parts)
 	}
 	return b
 }
@@ -78,6 +87,13 @@ func parseReport(b []byte) (p report, err error) {
 			return report{}, fmt.Errorf("%w: it ends early", errReport)
 		}
 		b = b[n:]
+	}
+	if len(b) > 0 {
+		parts, n := binary.Uvarint(b)
+		if n <= 0 {
+			return report{}, fmt.Errorf("%w: it ends early", errReport)
+		}
+		p.busy = share(float64(parts) / busyParts)
 	}
 	p.held = time.Duration(min(held, uint64(time.Hour/time.Microsecond))) * time.Microsecond
 	return p, nil
@@ -108,6 +124,7 @@ func (r *reports) report() report {
 		completed: r.payloads.completeTo(),
 		applied:   r.log.Applied(),
 		held:      r.storing,
+		busy:      r.busy,
 	}
 	p.stuckAt, p.stuck = r.wants.stuckAt()
 	return p

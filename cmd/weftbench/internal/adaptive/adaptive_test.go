@@ -77,6 +77,36 @@ func TestOursIsNearTheBestLevel(t *testing.T) {
 	}
 }
 
+// TestProcessorsThatBind checks that in closed loops ours is as good as full copies where coding only
+// costs processors, and as good as units where the link binds although processors are busy.
+func TestProcessorsThatBind(t *testing.T) {
+	sizes := []int{3, 5}
+	if testing.Short() {
+		sizes = sizes[:1]
+	}
+	for _, n := range sizes {
+		for _, name := range []string{"one-machine", "machines", "one-machine-100m"} {
+			for _, mix := range []mix{one("4KB", 4<<10), one("64KB", 64<<10)} {
+				require.Less(t, ratio(t, n, name, mix, loads[1], metrics[0]), 1/0.97, "N=%d %s %s", n, name, mix.Name)
+			}
+		}
+	}
+}
+
+// TestWithoutReportsProcessorsAreNotSeen is the reason for reports: by links alone units are chosen
+// where full copies are far better.
+func TestWithoutReportsProcessorsAreNotSeen(t *testing.T) {
+	net := network(t, 5, "one-machine")
+	run := func(s Side, deaf bool) run {
+		m := newModel(net, s, 1)
+		m.deaf = deaf
+		return drive(m, &net, one("64KB", 64<<10), loads[1], small, 1)
+	}
+	full := run(fixedLevel(1), false).perSecond
+	require.Greater(t, run(ours(), false).perSecond, 0.97*full)
+	require.Less(t, run(ours(), true).perSecond, 0.8*full)
+}
+
 // TestModelKnowsItsLimits checks that closed loops of many clients reach the capacity of the
 // interface at each level; full copies reach a third of the best level.
 func TestModelKnowsItsLimits(t *testing.T) {
