@@ -49,7 +49,8 @@ type Options struct{}
 //
 // A Policy is not safe for concurrent use.
 type Policy struct {
-	links     []*link // sorted by id
+	links     []*link // of the voters, sorted by id
+	learners  []*link // sorted by id; for the pace of catching up alone
 	nic       nic     // the leader's interface
 	jitter    []float64
 	complete  int     // number of entries that all present followers have answered
@@ -82,7 +83,7 @@ func New(Options) *Policy {
 // Reset implements Observer. Estimates of links stay, because links do not change when
 // leaders do.
 func (a *Policy) Reset(now time.Duration) {
-	for _, l := range a.links {
+	for _, l := range slices.Concat(a.links, a.learners) {
 		l.forgetFlights(now.Seconds())
 	}
 	a.recent.Clear()
@@ -94,25 +95,42 @@ func (a *Policy) Reset(now time.Duration) {
 	}
 }
 
-func (a *Policy) find(member uint64) (int, bool) {
-	return slices.BinarySearchFunc(a.links, member, func(l *link, id uint64) int { return cmp.Compare(l.id, id) })
+// find returns the position of a member's link in links sorted by id.
+func find(links []*link, member uint64) (int, bool) {
+	return slices.BinarySearchFunc(links, member, func(l *link, id uint64) int { return cmp.Compare(l.id, id) })
 }
 
+// link returns the link of a voter or learner, or nil.
 func (a *Policy) link(member uint64) *link {
-	if i, ok := a.find(member); ok {
+	if l := a.voter(member); l != nil {
+		return l
+	}
+	if i, ok := find(a.learners, member); ok {
+		return a.learners[i]
+	}
+	return nil
+}
+
+func (a *Policy) voter(member uint64) *link {
+	if i, ok := find(a.links, member); ok {
 		return a.links[i]
 	}
 	return nil
 }
 
 // Joined implements Observer.
-func (a *Policy) Joined(member uint64, now time.Duration) {
-	i, ok := a.find(member)
-	if ok {
+func (a *Policy) Joined(member uint64, voter bool, now time.Duration) {
+	if a.link(member) != nil {
 		return
 	}
 	l := new(link)
-	l.init(member, len(a.links)+1, now.Seconds())
+	if l.init(member, len(a.links)+1, now.Seconds()); !voter {
+		l.learner = true
+		i, _ := find(a.learners, member)
+		a.learners = slices.Insert(a.learners, i, l)
+		return
+	}
+	i, _ := find(a.links, member)
 	a.links = slices.Insert(a.links, i, l)
 	for _, l := range a.links {
 		if l.fresh() {
@@ -124,7 +142,10 @@ func (a *Policy) Joined(member uint64, now time.Duration) {
 
 // Left implements Observer.
 func (a *Policy) Left(member uint64) {
-	if i, ok := a.find(member); ok {
+	if i, ok := find(a.learners, member); ok {
+		a.learners = slices.Delete(a.learners, i, i+1)
+	}
+	if i, ok := find(a.links, member); ok {
 		a.links = slices.Delete(a.links, i, i+1)
 		a.resized()
 	}
@@ -163,7 +184,9 @@ func (a *Policy) rates(now float64) (entries, bytes float64) {
 // Sent implements Observer.
 func (a *Policy) Sent(to, last uint64, bytes int, now time.Duration) {
 	if l := a.link(to); l != nil {
-		a.sentUpTo = max(a.sentUpTo, last)
+		if !l.learner {
+			a.sentUpTo = max(a.sentUpTo, last)
+		}
 		a.nic.send(float64(bytes), now.Seconds())
 		l.send(last, float64(bytes), now.Seconds(), &a.nic)
 	}
@@ -171,13 +194,13 @@ func (a *Policy) Sent(to, last uint64, bytes int, now time.Duration) {
 
 // Acked implements Observer.
 func (a *Policy) Acked(from, index uint64, held, now time.Duration) {
-	i, ok := a.find(from)
-	if !ok {
+	l := a.link(from)
+	if l == nil {
 		return
 	}
 	a.processors.now = now.Seconds()
-	l := a.links[i]
-	if m, ok := l.acked(index, max(0, held.Seconds()), now.Seconds(), float64(len(a.links)), &a.nic); ok {
+	m, ok := l.acked(index, max(0, held.Seconds()), now.Seconds(), float64(len(a.links)), &a.nic)
+	if i, voter := find(a.links, from); ok && voter {
 		a.pool()
 		a.answer(i, m, now.Seconds())
 	}
@@ -213,7 +236,7 @@ func (a *Policy) QueueHint(to uint64, bytes int, rate float64, now time.Duration
 		a.nic.queue = max(is, a.nic.queue+is-l.queue)
 	}
 	l.queue = is
-	if rate >= 1 && l.fresh() {
+	if rate >= 1 && l.fresh() && !l.learner {
 		l.own = 1 / rate // better than the initial cost
 		l.sumXY = l.sumXX * l.own
 		a.pool()

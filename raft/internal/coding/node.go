@@ -89,6 +89,18 @@ func (n *node) follows(id uint64) bool {
 	return ok
 }
 
+// learns reports whether a node is a learner.
+func (n *node) learns(id uint64) bool {
+	pr, ok := n.raft.Progress(id)
+	return ok && pr.IsLearner
+}
+
+// votes reports whether a node is a voter.
+func (n *node) votes(id uint64) bool {
+	pr, ok := n.raft.Progress(id)
+	return ok && !pr.IsLearner
+}
+
 // match returns the index acknowledged by a member; 0 for a node that is not followed.
 func (n *node) match(id uint64) uint64 {
 	pr, _ := n.raft.Progress(id)
@@ -194,6 +206,7 @@ const (
 // The Context of MsgUnits and MsgUnitsAsk is one byte, the message's purpose.
 const (
 	forPush         = 'p' // a push: units without a question
+	forPass         = 'o' // units of a voter's push, passed on by a learner to another
 	forAnswer       = 'a' // the answer to a question for units
 	forAsk          = 'q' // a question of a node that applies, or sends on
 	forRecover      = 'r' // a question of a new leader, and its answer

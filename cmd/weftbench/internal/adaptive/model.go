@@ -117,9 +117,9 @@ func newModel(net Network, side Side, seed uint64) *model {
 	m.round = ecraft.Round{Voters: n, Layout: m.layout, Followers: make([]ecraft.Member, n-1)}
 	for i := range net.Links {
 		m.followers = append(m.followers, &follower{link: &m.net.Links[i], next: 1, rng: rand.New(rand.NewPCG(seed, uint64(i)))})
-		m.round.Followers[i] = ecraft.Member{ID: uint64(i) + 2, Voter: true}
+		m.round.Followers[i] = ecraft.Member{ID: uint64(i) + 2}
 		if m.observer != nil {
-			m.observer.Joined(uint64(i)+2, 0)
+			m.observer.Joined(uint64(i)+2, true, 0)
 		}
 	}
 	if m.observer != nil {
