@@ -34,9 +34,9 @@ import (
 // majority needs, the least busy followers first: a single busy follower changes nothing.
 
 const (
-	busyFrom   = 0.2 // the share of time from which processors count,
-	busyTo     = 0.1 // until the share is below this one,
-	busyMemory = 2   // averaged over so many seconds
+	busyFrom   = 0.3  // the share of time from which processors count,
+	busyTo     = 0.15 // until the share is below this one,
+	busyMemory = 2    // averaged over so many seconds
 
 	// A turn tells enough with so many entries, whose mean size is off by so much at most by chance,
 	// and after so many seconds and mean times to commit; a turn of longestTurn seconds is long enough.
