@@ -109,7 +109,7 @@ func (ch *Chart) SVG() ([]byte, error) {
 	x, y := over(xs, ch.LogX, plotLeft, plotRight), over(ys, ch.LogY, plotBottom, plotTop)
 	c.Text(plotLeft, 30, "start", "b", ch.Title)
 	c.Text((plotLeft+plotRight)/2, chartHeight-16, "middle", "s", ch.X)
-	c.Text(plotLeft, plotTop-8, "end", "s", ch.Y)
+	c.Text(10, plotTop-8, "start", "s", ch.Y)
 	for _, v := range y.ticks() {
 		at := round(y.at(v))
 		c.Printf(`<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="%s" stroke-opacity="0.2"/>`, plotLeft, at, plotRight, at, Faint)

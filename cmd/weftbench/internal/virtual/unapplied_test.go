@@ -1,0 +1,22 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package virtual
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestNewLeaderTakesLongerTheMoreItMustComplete(t *testing.T) {
+	took := func(side Side, entries int) time.Duration {
+		d, err := Unapplied{Voters: 5, Entries: entries, Size: 64 << 10, Seed: 1}.Run(side)
+		require.NoError(t, err)
+		require.Positive(t, d)
+		return d
+	}
+	require.Greater(t, took(Ours(), 50), took(Ours(), 1))
+	require.Greater(t, took(Ours(), 50), took(FullCopies(), 50), "full copies are complete")
+}
