@@ -106,7 +106,7 @@ func TestMemberMistakes(t *testing.T) {
 	f.do("member", "add", "4", f.nodes[4].peer)
 	require.Equal(t, "voter", f.members()[4])
 	f.remove(4)
-	refused("node 4 of group 1: start the node with an id that was never used", "member", "add", "4", f.nodes[4].peer)
+	refused("node 4 was removed, and nobody may come back under its id", "member", "add", "4", f.nodes[4].peer)
 	f.do("member", "remove", "4") // as it is
 
 	// With one of three dead, another cannot be spared, although the leader of a group may have heard from

@@ -53,6 +53,9 @@ func (a *admin) AddMember(ctx context.Context, req *kvpb.AddMemberRequest) (*kvp
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	return a.change(ctx, id, func(ctx context.Context) error {
+		if slices.Contains(a.removed(), id) {
+			return status.Errorf(codes.FailedPrecondition, "node %d was removed, and nobody may come back under its id: choose another", id)
+		}
 		if at := a.n.weft.Addresses()[id]; at != address && slices.Contains(a.members(), id) {
 			return status.Errorf(codes.AlreadyExists, "node %d is there already, at %s", id, at)
 		}

