@@ -31,7 +31,7 @@ var table = []bug{
 	{"voters take what learners pass on", "raft/internal/coding/pass.go",
 		edit("	if !c.learns(c.id) || c.recovery != nil {\n", "	if c.recovery != nil {\n"), "TestVotersTakeNothingThatLearnersPassOn", 0},
 	{"what learners push is passed on", "raft/internal/coding/pass.go",
-		edit("	if !p.learns(p.id) || !p.votes(m.GetFrom()) {\n", "	if !p.learns(p.id) {\n"), "TestOnlyVotersPushesArePassedOn", 0},
+		edit("	if !c.learns(c.id) || !c.votes(m.GetFrom()) {\n", "	if !c.learns(c.id) {\n"), "TestOnlyVotersPushesArePassedOn", 0},
 	{"learners are pushed units before voters", "raft/internal/coding/push.go",
 		edit("[]bool{false, true}", "[]bool{true, false}"), "TestVotersArePushedFirst", 0},
 	{"the leader's copy counts before it is durable", "raft/propose.go",

@@ -18,7 +18,7 @@ type Coder struct {
 	parts
 	intake intake
 	pushes pushes
-	passes passes
+	passes *passes // nil: nothing was passed on
 
 	// Invariant: leads is set if and only if role is Leader, recovery if and only if it
 	// is Winner; after each call, role and term are the View's.
@@ -42,7 +42,6 @@ func New(id uint64, cfg Config, log extend.Log, raft extend.View) *Coder {
 		parts:  p,
 		intake: intake{payloads: p.payloads, accounts: p.accounts},
 		pushes: pushes{node: p.node, ledger: p.ledger, accounts: p.accounts, later: gossip.NewDeferred(cfg.GossipGap, cfg.GossipDelay)},
-		passes: passes{node: p.node, ledger: p.ledger, accounts: p.accounts},
 	}
 }
 

@@ -60,7 +60,7 @@ func newLeading(p *parts) *leading {
 // tick lets a tick pass.
 func (l *leading) tick() {
 	if w, ok := l.observer().(ecraft.Worker); ok {
-		w.Busy(0, l.busy)
+		w.Busy(0, l.busy.float())
 	}
 	l.hedger.hedge()
 	l.unblock()
@@ -133,7 +133,7 @@ func (l *leading) heardAppend(m *pb.Message) {
 		return
 	}
 	if w, ok := o.(ecraft.Worker); ok {
-		w.Busy(m.GetFrom(), a.busy)
+		w.Busy(m.GetFrom(), a.busy.float())
 	}
 	o.Acked(m.GetFrom(), m.GetIndex(), a.held, now)
 }

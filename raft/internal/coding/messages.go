@@ -208,7 +208,7 @@ func (c *Coder) stepUnits(m *pb.Message) error {
 	case forPass:
 		return c.passed(m)
 	case forPush:
-		c.passes.pushed(m)
+		c.passOn(m)
 	}
 	var refused error
 	for _, e := range m.GetEntries() {

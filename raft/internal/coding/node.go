@@ -25,11 +25,11 @@ type node struct {
 	raft extend.View
 	// ticks counts ticks, as a coarse clock.
 	ticks int
-	// busy is the share of time for which this node's processors were busy, as of the
-	// last tick.
-	busy float64
 	// plain is set by Densify: nothing new is to be coded.
 	plain bool
+	// busy is the share of time for which this node's processors were busy, as of the
+	// last tick.
+	busy share
 	// acked is the last index acknowledged by this node in its term.
 	//
 	// Invariant: at most the last index.
@@ -71,16 +71,8 @@ func (n *node) observer() ecraft.Observer {
 // lookAtProcessors asks the host how busy processors are.
 func (n *node) lookAtProcessors() {
 	if n.cfg.Busy != nil {
-		n.busy = share(n.cfg.Busy())
+		n.busy = shareOf(n.cfg.Busy())
 	}
-}
-
-// share bounds a share, also one that is no number.
-func share(x float64) float64 {
-	if x > 0 {
-		return min(x, 1)
-	}
-	return 0
 }
 
 // follows reports whether a node is a member here or, at a leader, one to come.

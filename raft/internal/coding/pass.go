@@ -28,51 +28,66 @@ type passes struct {
 	*node
 	ledger   *ledger
 	accounts *accounts
-	// early are units whose entries have yet to come from the leader, bytes their size.
+	// early are units whose entries have yet to come from the leader, push by push, bytes their size.
 	//
-	// Invariant: of entries behind the log, at most maxEarly bytes.
-	early []*pb.Entry
+	// Invariant: of entries behind the log, at most maxEarly bytes; no push is empty.
+	early [][]*pb.Entry
 	bytes int
 }
 
 // maxEarly bounds what waits for its header.
 const maxEarly = 1 << 20
 
-// pushed passes on the units of a voter's push.
-func (p *passes) pushed(m *pb.Message) {
-	if !p.learns(p.id) || !p.votes(m.GetFrom()) {
+// passOn passes on the units of a voter's push. Most nodes have nothing to pass on, ever.
+func (c *Coder) passOn(m *pb.Message) {
+	if !c.learns(c.id) || !c.votes(m.GetFrom()) {
 		return
 	}
+	if c.passes == nil {
+		c.passes = &passes{node: c.node, ledger: c.ledger, accounts: c.accounts}
+	}
+	c.passes.pushed(m.GetEntries())
+}
+
+// pushed passes on units of entries in the log, and keeps the others.
+func (p *passes) pushed(ents []*pb.Entry) {
 	var out parcels
-	for _, e := range m.GetEntries() {
+	var early []*pb.Entry
+	for _, e := range ents {
 		n := len(e.GetData())
 		switch {
 		case !p.intact(e):
 		case e.GetIndex() <= p.log.Last().Index:
 			p.pack(&out, e)
 		case p.bytes+n <= maxEarly:
-			p.early = append(p.early, e)
+			early = append(early, e)
 			p.bytes += n
 		}
+	}
+	if len(early) > 0 {
+		p.early = append(p.early, early)
 	}
 	p.ship(&out)
 }
 
-// noted passes on what came before the entries that are in the log now.
+// noted passes on what came before the entries that are in the log now. Each push leaves in messages of its
+// own, because units of one entry come with the pushes of several voters, and a message has an entry once.
 func (p *passes) noted() {
-	if len(p.early) == 0 {
+	if p == nil || len(p.early) == 0 {
 		return
 	}
-	var out parcels
-	p.early = slices.DeleteFunc(p.early, func(e *pb.Entry) bool {
-		if e.GetIndex() > p.log.Last().Index {
-			return false
+	last := p.log.Last().Index
+	for i, ents := range p.early {
+		var out parcels
+		for len(ents) > 0 && ents[0].GetIndex() <= last {
+			p.bytes -= len(ents[0].GetData())
+			p.pack(&out, ents[0])
+			ents = ents[1:]
 		}
-		p.bytes -= len(e.GetData())
-		p.pack(&out, e)
-		return true
-	})
-	p.ship(&out)
+		p.early[i] = ents
+		p.ship(&out)
+	}
+	p.early = slices.DeleteFunc(p.early, func(ents []*pb.Entry) bool { return len(ents) == 0 })
 }
 
 // intact reports whether units are undamaged, so that nobody takes this node for the culprit.

@@ -156,6 +156,22 @@ func TestLearnerPassesOnWhatVotersPush(t *testing.T) {
 	}
 }
 
+// TestEarlyPushesArePassedOnOneByOne: two voters push units of one entry before the entry comes. A message that had
+// the entry twice would be refused.
+func TestEarlyPushesArePassedOnOneByOne(t *testing.T) {
+	f, e, units := reading(t)
+	require.NoError(t, f.Step(units(3, forPush, 0)))
+	require.NoError(t, f.Step(units(6, forPush, 1)))
+	f.takes(0, e)
+	f.perform()
+	require.Equal(t, []uint64{4, 5, 4, 5}, ofPurpose(f.sent, forPass))
+	for _, m := range f.sent {
+		require.Len(t, m.GetEntries(), 1)
+	}
+	require.Empty(t, f.passes.early)
+	require.Zero(t, f.passes.bytes)
+}
+
 // TestOnlyVotersPushesArePassedOn, and only of undamaged units of entries in which this node was
 // assigned nothing.
 func TestOnlyVotersPushesArePassedOn(t *testing.T) {

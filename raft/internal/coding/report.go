@@ -24,6 +24,9 @@ type report struct {
 	// peer has units of the entry stuckAt; dense says that no entry of the log is
 	// coded.
 	plain, stuck, dense bool
+	// busy is the share of time for which the member's processors are busy. A report
+	// without the field says 0.
+	busy share
 	// prefix is Coding.ClearPrefix.
 	prefix uint64
 	// released is the highest index that the member will never ask for again, because
@@ -34,9 +37,6 @@ type report struct {
 	held time.Duration
 	// stuckAt is the index of an entry that the member cannot complete.
 	stuckAt uint64
-	// busy is the share of time for which the member's processors are busy. A report
-	// without the field says 0.
-	busy float64
 }
 
 const (
@@ -45,10 +45,22 @@ const (
 	flagStuck     = 1 << 1
 	flagDense     = 1 << 2
 	maxReport     = 2 + 7*binary.MaxVarintLen64
-
-	// busyParts is the denominator of a share on the wire.
-	busyParts = 1000
 )
+
+// share is a part of a whole, in thousandths.
+type share uint16
+
+const whole = 1000
+
+// shareOf bounds a share, also one that is no number.
+func shareOf(x float64) share {
+	if x > 0 {
+		return share(min(x, 1) * whole)
+	}
+	return 0
+}
+
+func (s share) float() float64 { return float64(s) / whole }
 
 func (p report) encode() []byte {
 	flags := byte(0)
@@ -65,8 +77,8 @@ func (p report) encode() []byte {
 	for _, v := range []uint64{p.prefix, p.released, p.completed, p.applied, uint64(p.held / time.Microsecond), p.stuckAt} {
 		b = binary.AppendUvarint(b, v)
 	}
-	if parts := uint64(p.busy * busyParts); parts > 0 {
-		b = binary.AppendUvarint(b, parts)
+	if p.busy > 0 {
+		b = binary.AppendUvarint(b, uint64(p.busy))
 	}
 	return b
 }
@@ -89,11 +101,11 @@ func parseReport(b []byte) (p report, err error) {
 		b = b[n:]
 	}
 	if len(b) > 0 {
-		parts, n := binary.Uvarint(b)
+		busy, n := binary.Uvarint(b)
 		if n <= 0 {
 			return report{}, fmt.Errorf("%w: it ends early", errReport)
 		}
-		p.busy = share(float64(parts) / busyParts)
+		p.busy = share(min(busy, whole))
 	}
 	p.held = time.Duration(min(held, uint64(time.Hour/time.Microsecond))) * time.Microsecond
 	return p, nil

@@ -23,7 +23,7 @@ func TestReportOfIdleProcessorsIsTheReportOfEarlierVersions(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, p, got)
 
-	p.busy = 0.75
+	p.busy = shareOf(0.75)
 	busy := p.encode()
 	require.Equal(t, idle, busy[:len(idle)], "the field is last, where earlier versions do not look")
 	got, err = parseReport(busy)
@@ -33,14 +33,14 @@ func TestReportOfIdleProcessorsIsTheReportOfEarlierVersions(t *testing.T) {
 	require.ErrorIs(t, err, errReport)
 	got, err = parseReport(append(idle, 0xff, 0xff, 0x7f))
 	require.NoError(t, err)
-	require.Equal(t, 1.0, got.busy, "a share, whatever a peer says")
+	require.Equal(t, shareOf(1), got.busy, "a share, whatever a peer says")
 }
 
 func TestHostsShareIsBounded(t *testing.T) {
 	for says, want := range map[float64]float64{-1: 0, 0.5: 0.5, 2: 1, math.Inf(1): 1} {
 		f := newFake(t, func(c *Config) { c.Busy = func() float64 { return says } })
 		f.Tick()
-		require.Equal(t, want, f.reports.report().busy)
+		require.Equal(t, want, f.reports.report().busy.float())
 	}
 	f := newFake(t, func(c *Config) { c.Busy = math.NaN })
 	f.Tick()
@@ -66,7 +66,7 @@ func TestPolicyHearsOfProcessors(t *testing.T) {
 	f.Tick()
 	answer := &pb.Message{
 		Type: pb.MsgAppResp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(f.term), Index: new(f.Coder.log.Last().Index),
-		Context: report{busy: 0.5}.encode(),
+		Context: report{busy: shareOf(0.5)}.encode(),
 	}
 	f.Arrives(answer)
 	require.Equal(t, map[uint64]float64{0: 0.25, 2: 0.5}, w.busy)
