@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// Member is a follower as the leader sees the follower.
+// Member is a follower with a vote, as the leader sees the follower.
 type Member struct {
 	ID      uint64
-	Voter   bool // counts for commits; learners do not
 	Healthy bool // heard from lately
 	// Lags says that committed entries have yet to be sent to the follower. A new entry comes
 	// behind these entries, so the leader should not wait for the follower's answer.
@@ -28,7 +27,9 @@ type Round struct {
 	Size   int           // bytes of the payload
 	Voters int           // the leader included
 	Layout Layout
-	// Followers are in slot order. The slice is the caller's; a policy must not keep the slice.
+	// Followers are the voters but the leader, in slot order. Learners have the slots behind, and get
+	// no units from the leader, whatever the policy. The slice is the caller's; a policy must not keep
+	// the slice.
 	Followers []Member
 }
 
@@ -42,12 +43,15 @@ type Plan struct {
 	// Silence is the time without any answer after which a follower with units counts as lost. 0:
 	// unknown.
 	Silence time.Duration
+	// Plain has the entry travel uncoded, to learners too, if all followers get everything.
+	Plain bool
 }
 
 // Policy decides which units of an entry each follower stores.
 //
 // Assign fills units[i] for r.Followers[i], each 0..r.Layout.D. If all are D, the entry travels
-// uncoded. A policy must assign enough units for the commit rule: see Enough.
+// uncoded, unless the group has learners and the plan is not Plain. A policy must assign enough units
+// for the commit rule: see Enough.
 type Policy interface {
 	Assign(r *Round, units []int) Plan
 }
@@ -57,8 +61,9 @@ type Policy interface {
 type Observer interface {
 	// Reset begins a new term as leader: messages in flight are forgotten.
 	Reset(now time.Duration)
-	// Joined announces a follower, voter or not; Left withdraws the follower.
-	Joined(member uint64, now time.Duration)
+	// Joined announces a follower, a voter or a learner; Left withdraws the follower. A follower
+	// that gets a vote, or loses its vote, leaves and joins anew.
+	Joined(member uint64, voter bool, now time.Duration)
 	Left(member uint64)
 
 	// Proposed is called for each entry that the leader appends, coded or plain, before Assign.
@@ -88,6 +93,14 @@ type Observer interface {
 // catch up while new entries fill the interface.
 type Pacer interface {
 	Room(to, next uint64, lagging time.Duration) int
+}
+
+// Worker is an Observer that weighs processors as well as links: coding takes bytes from the
+// leader's interface, and adds work for every member.
+type Worker interface {
+	// Busy gives the share of time, 0 to 1, for which the processors of a member's machine were
+	// busy of late; member 0 is the leader itself. Members that never say are not busy.
+	Busy(member uint64, share float64)
 }
 
 // Hedging. An entry that is later than HedgeAfter its append gets more units at the followers that
@@ -134,12 +147,10 @@ func Enough(r *Round, units []int) bool {
 	held := make([]int, 1, len(units)+1)
 	held[0] = r.Layout.D // the leader
 	answering := 1
-	for i, f := range r.Followers {
-		if f.Voter {
-			held = append(held, units[i])
-			if units[i] > 0 {
-				answering++
-			}
+	for i := range r.Followers {
+		held = append(held, units[i])
+		if units[i] > 0 {
+			answering++
 		}
 	}
 	return answering > r.Voters/2 && Covered(r.Layout.D, (r.Voters+1)/2, held)
@@ -166,20 +177,22 @@ func (r *Round) Share(level int, units []int, hold func(i int) bool) {
 	}
 }
 
-// fill gives all followers the same.
-func fill(units []int, n int) {
+// everything gives all followers everything.
+func everything(r *Round, units []int) Plan {
 	for i := range units {
-		units[i] = n
+		units[i] = r.Layout.D
 	}
+	return Plan{Level: 1}
 }
 
 // Full is the policy of full copies: Raft's own.
 type Full struct{}
 
-// Assign gives everybody everything.
+// Assign gives everybody everything, learners too.
 func (Full) Assign(r *Round, units []int) Plan {
-	fill(units, r.Layout.D)
-	return Plan{Level: 1}
+	plan := everything(r, units)
+	plan.Plain = true
+	return plan
 }
 
 // Fixed is the policy of a fixed level, whatever happens. A level that the number of voters does
@@ -198,7 +211,7 @@ func (f Fixed) Validate() error {
 // Assign gives all followers the units of the level.
 func (f Fixed) Assign(r *Round, units []int) Plan {
 	if r.Layout.D == 0 {
-		return Full{}.Assign(r, units)
+		return everything(r, units)
 	}
 	level := min(max(int(f), 1), Levels(r.Voters))
 	r.Share(level, units, func(int) bool { return true })
@@ -214,13 +227,13 @@ type Levelled struct{}
 func (Levelled) Assign(r *Round, units []int) Plan {
 	healthy := 1
 	for _, f := range r.Followers {
-		if f.Voter && f.helps() {
+		if f.helps() {
 			healthy++
 		}
 	}
 	level := healthy - r.Voters/2
 	if level < 1 || r.Layout.D == 0 {
-		return Full{}.Assign(r, units) // no entry can commit: any follower that comes back helps
+		return everything(r, units) // no entry can commit: any follower that comes back helps
 	}
 	level = min(level, Levels(r.Voters))
 	r.Share(level, units, func(i int) bool { return r.Followers[i].helps() })

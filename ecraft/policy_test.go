@@ -46,7 +46,7 @@ func TestAssignmentsAreEnough(t *testing.T) {
 func joined(r *ecraft.Round) *adaptive.Policy {
 	a := adaptive.New(adaptive.Options{})
 	for _, f := range r.Followers {
-		a.Joined(f.ID, 0)
+		a.Joined(f.ID, true, 0)
 	}
 	return a
 }
@@ -85,22 +85,38 @@ func TestSmallGroupsAreFullCopies(t *testing.T) {
 	}
 }
 
-// TestLearnersAreSentTheSame, and count for nothing.
-func TestLearnersAreSentTheSame(t *testing.T) {
+// TestLearnersLeaveAssignmentsAlone: whatever a policy has seen of learners, voters get what they
+// would get without any.
+func TestLearnersLeaveAssignmentsAlone(t *testing.T) {
 	r := rounds.Of(5, 60_000, 0)
-	for i := range 3 {
-		r.Followers = append(r.Followers, ecraft.Member{ID: uint64(10 + i), Healthy: true})
+	r.Now = time.Minute
+	alone, beside := joined(r), joined(r)
+	for i := range uint64(3) {
+		id := 10 + i
+		beside.Joined(id, false, 0)
+		beside.HeartbeatSent(id, time.Second)
+		beside.HeartbeatAnswered(id, 3*time.Second)
+		beside.Acked(id, 7, 0, 4*time.Second)
 	}
-	r.Layout = ecraft.NewLayout(5, len(r.Followers))
-	for _, p := range []ecraft.Policy{ecraft.Fixed(3), ecraft.Levelled{}, joined(r)} {
-		units := make([]int, len(r.Followers))
-		p.Assign(r, units)
-		require.True(t, ecraft.Enough(r, units))
-		require.Equal(t, units[0], units[5])
-		for i := range 4 {
-			units[i] = 0
+	want, units := make([]int, 4), make([]int, 4)
+	plan := alone.Assign(r, want)
+	require.Equal(t, plan, beside.Assign(r, units))
+	require.Equal(t, want, units)
+	require.Positive(t, beside.Room(10, 1, 0), "a learner catches up at a pace of its own")
+	beside.Left(10)
+	beside.Joined(10, true, time.Minute)
+	require.Positive(t, beside.Room(10, 1, 0), "with a vote it is a follower like the others")
+}
+
+// TestFullIsPlain: full copies on purpose go to learners, too; full copies for want of followers do not.
+func TestFullIsPlain(t *testing.T) {
+	for dead := range uint(16) {
+		r := rounds.Of(5, 60_000, dead)
+		units := make([]int, 4)
+		require.True(t, ecraft.Full{}.Assign(r, units).Plain)
+		for _, p := range []ecraft.Policy{ecraft.Fixed(1), ecraft.Levelled{}, adaptive.New(adaptive.Options{}), joined(r)} {
+			require.False(t, p.Assign(r, units).Plain, "%T, dead %b", p, dead)
 		}
-		require.False(t, ecraft.Enough(r, units), "learners alone commit nothing")
 	}
 }
 

@@ -23,15 +23,15 @@ type earlyUnits struct {
 }
 
 type earlyStrip struct {
-	from  uint64
+	origin
 	strip ecraft.Strip
 }
 
 func (e earlyStrip) bytes() int { return earlyBytes + e.strip.EncodedLen() }
 
 // addEarly keeps units aside, if there is room.
-func (s *Store) addEarly(id ecraft.ID, from uint64, u ecraft.Strip) {
-	e, strip := &s.early, earlyStrip{from, u}
+func (s *Store) addEarly(id ecraft.ID, o origin, u ecraft.Strip) {
+	e, strip := &s.early, earlyStrip{o, u}
 	if n := strip.bytes(); e.bytes+n > s.budget/earlyShare || s.bytes+n > s.budget {
 		return
 	}

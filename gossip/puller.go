@@ -66,7 +66,9 @@ const (
 // Puller decides whom to ask for the units that pushes did not bring.
 //
 // For each entry the Puller goes around the ring that begins behind the own slot, then
-// to the encoder and to the members without a slot. On the first round each peer is
+// to the encoder and to the members without a slot. A node that was assigned no units, a
+// reader or a voter that was behind, asks the next slot, where the payload may be complete,
+// then the slots with units, then the others. On the first round each peer is
 // asked for the units of its own slot that are still lacking, several peers at a time;
 // a peer without units left to give is asked for everything, because the peer may have
 // completed the payload. On the second round each in turn is asked for everything, and
@@ -341,14 +343,25 @@ func (p *Puller) endPass(w *wanted, need, now int) {
 }
 
 // ring appends the peers to ask for an entry before the leader, in order: the slots
-// behind the own slot, then members without a slot, the encoder among them.
+// behind the own slot, then members without a slot, the encoder among them. For a node
+// without units of its own, slots with units come before all slots but the next.
 func (p *Puller) ring(h *ecraft.Header, leader uint64, dst []uint64) []uint64 {
 	slot := h.SlotOf(p.self)
-	for i := 1; i <= h.Slots; i++ {
-		if id := h.Members[(slot+i)%h.Slots]; id != p.self && id != leader && slices.Contains(p.members, id) {
-			dst = append(dst, id)
+	bare := slot >= 0 && h.Units[slot] == 0
+	slots := func(wanted func(at int) bool) {
+		for i := 1; i <= h.Slots; i++ {
+			at := (slot + i) % h.Slots
+			if id := h.Members[at]; id != p.self && id != leader && wanted(at) && slices.Contains(p.members, id) {
+				dst = append(dst, id)
+			}
 		}
 	}
+	next := (slot + 1) % h.Slots
+	if bare {
+		slots(func(at int) bool { return at == next })
+		slots(func(at int) bool { return at != next && h.Units[at] > 0 })
+	}
+	slots(func(at int) bool { return !bare || at != next && h.Units[at] == 0 })
 	for _, id := range p.members {
 		if id != p.self && id != leader && h.SlotOf(id) < 0 {
 			dst = append(dst, id)

@@ -5,16 +5,18 @@ package gossip
 
 import "github.com/weftraft/weft/ecraft"
 
-// A Push is units for a peer: the first Count of the sender's own slot.
+// A Push is units for a peer: Count of the sender's own slot, from First on.
 type Push struct {
-	Peer  uint64
-	Count int
+	Peer         uint64
+	First, Count int
 }
 
-// Targets appends to dst the pushes of the node self when its units of an entry are
-// durable: none without a slot.
+// Targets appends to dst the pushes of the node self when its units of the entry at index
+// are durable: none without a slot. Pushes to readers come last.
 //
-// Every node computes the same schedule from the header alone. By it,
+// The slots at the end that were assigned no units, and whose members are readers, which
+// reader says, are left out of the schedule: see FirstReader. Among the others every
+// node computes the same schedule from the header. By it,
 //
 //   - a node with a slot gets the units that it lacks to D, if the others with slots hold
 //     as many;
@@ -23,25 +25,64 @@ type Push struct {
 //
 // If all hold the same, the schedule is a ring: at level l each sends its strip to the
 // l-1 slots before its own.
-func Targets(h *ecraft.Header, self uint64, dst []Push) []Push {
-	slot := h.SlotOf(self)
-	if slot < 0 || !anyLacks(h) {
+//
+// All together push one payload to the readers, each unit to one of them, who passes it on to
+// the others. So readers cost the senders the bytes of one, however many there are.
+func Targets(h *ecraft.Header, self, index uint64, reader func(id uint64) bool, dst []Push) []Push {
+	slots, slot := FirstReader(h, reader), h.SlotOf(self)
+	if slot < 0 || slot >= slots {
 		return dst
 	}
-	var buf grid
-	g := newSchedule(h, &buf)
-	for i := 1; i < h.Slots; i++ {
-		to := (slot - i + h.Slots) % h.Slots
-		if n := g.at(to, slot); n > 0 {
-			dst = append(dst, Push{Peer: h.Members[to], Count: int(n)})
+	if anyLacks(h, slots) {
+		var buf grid
+		g := newSchedule(h, slots, &buf)
+		for i := 1; i < slots; i++ {
+			to := (slot - i + slots) % slots
+			if n := g.at(to, slot); n > 0 {
+				dst = append(dst, Push{Peer: h.Members[to], Count: int(n)})
+			}
+		}
+	}
+	return pushReaders(h, slots, slot, index, dst)
+}
+
+// FirstReader returns the first of the slots at the end of the header that are readers':
+// without units, and of members that reader names. Without any it is the number of slots.
+func FirstReader(h *ecraft.Header, reader func(id uint64) bool) int {
+	first := h.Slots
+	for first > 0 && h.Units[first-1] == 0 && reader(h.Members[first-1]) {
+		first--
+	}
+	return first
+}
+
+// pushReaders appends the sender's part of the one payload that the slots before the
+// readers' push to the readers. The units are taken in turn from one sender after the other,
+// the first units first, and go to one reader after the other; index decides who begins.
+func pushReaders(h *ecraft.Header, slots, sender int, index uint64, dst []Push) []Push {
+	readers := h.Slots - slots
+	if readers == 0 || slots == 0 {
+		return dst
+	}
+	turn, from, sent := int(index%uint64(readers)), int(index%uint64(slots)), 0
+	for unit := 0; unit < h.D; unit++ {
+		for i := 0; i < slots && sent < h.D; i++ {
+			s := (from + i) % slots
+			if int(h.Units[s]) <= unit {
+				continue
+			}
+			if s == sender {
+				dst = append(dst, Push{Peer: h.Members[slots+(turn+sent)%readers], First: unit, Count: 1})
+			}
+			sent++
 		}
 	}
 	return dst
 }
 
-// anyLacks reports whether any slot holds less than the payload.
-func anyLacks(h *ecraft.Header) bool {
-	for _, n := range h.Units {
+// anyLacks reports whether any of the first slots holds less than the payload.
+func anyLacks(h *ecraft.Header, slots int) bool {
+	for _, n := range h.Units[:slots] {
 		if int(n) < h.D {
 			return true
 		}
@@ -59,35 +100,36 @@ type grid [evenSlots * evenSlots]uint8
 // schedule is how many units each slot sends to each other slot.
 type schedule struct {
 	h     *ecraft.Header
+	slots int     // that push and receive
 	units []uint8 // by receiver, then sender
 }
 
-// newSchedule computes the schedule of a header, in buf if it has room.
-func newSchedule(h *ecraft.Header, buf *grid) schedule {
-	g := schedule{h: h}
-	if h.Slots <= evenSlots {
-		g.units = buf[:h.Slots*h.Slots]
+// newSchedule computes the schedule of the first slots of a header, in buf if it has room.
+func newSchedule(h *ecraft.Header, slots int, buf *grid) schedule {
+	g := schedule{h: h, slots: slots}
+	if slots <= evenSlots {
+		g.units = buf[:slots*slots]
 	} else {
-		g.units = make([]uint8, h.Slots*h.Slots)
+		g.units = make([]uint8, slots*slots)
 	}
 	g.fill()
-	if h.Slots <= evenSlots {
+	if slots <= evenSlots {
 		g.even()
 	}
 	return g
 }
 
-func (g schedule) at(to, from int) uint8 { return g.units[to*g.h.Slots+from] }
+func (g schedule) at(to, from int) uint8 { return g.units[to*g.slots+from] }
 
 // fill lets each slot receive whole strips of its successors on the ring until the slot
 // has D units.
 func (g schedule) fill() {
-	for to := range g.h.Slots {
+	for to := range g.slots {
 		lacks := uint8(g.h.D) - g.h.Units[to]
-		for i := 1; i < g.h.Slots && lacks > 0; i++ {
-			from := (to + i) % g.h.Slots
+		for i := 1; i < g.slots && lacks > 0; i++ {
+			from := (to + i) % g.slots
 			n := min(lacks, g.h.Units[from])
-			g.units[to*g.h.Slots+from] = n
+			g.units[to*g.slots+from] = n
 			lacks -= n
 		}
 	}
@@ -99,15 +141,15 @@ func (g schedule) fill() {
 // possible.
 func (g schedule) even() {
 	var loads [evenSlots]int
-	for to := range g.h.Slots {
-		for from := range g.h.Slots {
+	for to := range g.slots {
+		for from := range g.slots {
 			loads[from] += int(g.at(to, from))
 		}
 	}
 	var exact uint32 // senders that nobody can relieve, as things stand
 	for {
 		from, least := -1, 0
-		for s := range g.h.Slots {
+		for s := range g.slots {
 			if exact&(1<<s) == 0 && (from < 0 || loads[s] > loads[from]) {
 				from = s
 			}
@@ -139,7 +181,7 @@ func (g schedule) relieve(from int, loads *[evenSlots]int) (n, last int) {
 	queue[0], last = from, from
 	for i := 0; i < length; i++ {
 		s := queue[i]
-		for t := range g.h.Slots {
+		for t := range g.slots {
 			if seen&(1<<t) != 0 {
 				continue
 			}
@@ -159,15 +201,15 @@ func (g schedule) relieve(from int, loads *[evenSlots]int) (n, last int) {
 		n = min(n, int(g.at(via[t], before[t])), int(g.h.Units[t]-g.at(via[t], t)))
 	}
 	for t := last; t != from && n > 0; t = before[t] {
-		g.units[via[t]*g.h.Slots+before[t]] -= uint8(n)
-		g.units[via[t]*g.h.Slots+t] += uint8(n)
+		g.units[via[t]*g.slots+before[t]] -= uint8(n)
+		g.units[via[t]*g.slots+t] += uint8(n)
 	}
 	return n, last
 }
 
 // delivery returns a slot to which t can send units in the place of s, or -1.
 func (g schedule) delivery(s, t int) int {
-	for to := range g.h.Slots {
+	for to := range g.slots {
 		if to != t && g.at(to, s) > 0 && g.at(to, t) < g.h.Units[t] {
 			return to
 		}

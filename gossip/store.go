@@ -34,7 +34,8 @@ var (
 // to go on; so have entries that are pinned.
 //
 // A peer may send units of its own slot and of this node's slot. Otherwise one bad peer
-// could pass for others.
+// could pass for others. Readers pass on to each other the units of slots that have some,
+// which no other way of units may do: see Pass.
 //
 // Invariants:
 //
@@ -98,7 +99,7 @@ func (s *Store) Expect(id ecraft.ID, h *ecraft.Header, own ...ecraft.Strip) (com
 	}
 	for _, e := range s.takeEarly(id) {
 		if r.payload == nil {
-			_ = s.addFrom(r, e.from, e.strip) // instead of wrong units others are asked for
+			_ = s.addFrom(r, e.origin, e.strip) // instead of wrong units others are asked for
 		}
 	}
 	s.trim()
@@ -128,18 +129,28 @@ func unitsBytes(h *ecraft.Header) int { return 24 * h.D * h.Slots }
 // of package ecraft. With ErrWrongPayload all units of peers were dropped: they are to
 // be asked for again. Errors name the peer.
 func (s *Store) Add(id ecraft.ID, from uint64, u ecraft.Strip) (complete bool, err error) {
+	return s.add(id, origin{from: from}, u)
+}
+
+// Pass is Add for units that a reader has passed on to this node, a reader as well: units
+// that the header assigns to another slot, where neither of the two was assigned any.
+func (s *Store) Pass(id ecraft.ID, from uint64, u ecraft.Strip) (complete bool, err error) {
+	return s.add(id, origin{from: from, passed: true}, u)
+}
+
+func (s *Store) add(id ecraft.ID, o origin, u ecraft.Strip) (complete bool, err error) {
 	if u.Count == 0 {
 		return false, nil
 	}
 	r := s.lookup(id)
 	switch {
 	case r == nil && id.Index > s.applied:
-		s.addEarly(id, from, u)
+		s.addEarly(id, o, u)
 		return false, nil
 	case r == nil || r.payload != nil:
 		return false, nil
 	}
-	err = s.addFrom(r, from, u)
+	err = s.addFrom(r, o, u)
 	s.trim()
 	return s.Payload(id) != nil, err
 }

@@ -26,16 +26,34 @@ func (s *Store) addOwn(r *record, strip ecraft.Strip) {
 	}
 }
 
+// origin is where units come from: a peer, who has them from its log or, passed, from the
+// push of another peer.
+type origin struct {
+	from   uint64
+	passed bool
+}
+
+// may reports whether a peer may send units of a slot to self.
+func (o origin) may(h *ecraft.Header, self uint64, strip ecraft.Strip) bool {
+	theirs, ours := h.SlotOf(o.from), h.SlotOf(self)
+	if !o.passed {
+		return strip.Slot == theirs || strip.Slot == ours
+	}
+	return theirs >= 0 && ours >= 0 && h.Units[theirs] == 0 && h.Units[ours] == 0 &&
+		strip.Slot >= 0 && strip.Slot < h.Slots && strip.First+strip.Count <= int(h.Units[strip.Slot])
+}
+
 // addFrom takes in units of a peer, or of this node's log, for an entry that is not
 // complete.
-func (s *Store) addFrom(r *record, from uint64, strip ecraft.Strip) error {
+func (s *Store) addFrom(r *record, o origin, strip ecraft.Strip) error {
+	from := o.from
 	if from == s.self {
 		s.addOwn(r, strip)
 		return nil
 	}
-	if theirs, ours := r.h.SlotOf(from), r.h.SlotOf(s.self); strip.Slot != theirs && strip.Slot != ours {
-		return fmt.Errorf("%w: peer %d sent units of slot %d for index %d: its own is %d, ours %d",
-			ErrRefused, from, strip.Slot, r.id.Index, theirs, ours)
+	if !o.may(r.h, s.self, strip) {
+		return fmt.Errorf("%w: peer %d sent units of slot %d for index %d (passed on: %t): its own is %d, ours %d",
+			ErrRefused, from, strip.Slot, r.id.Index, o.passed, r.h.SlotOf(from), r.h.SlotOf(s.self))
 	}
 	added, err := r.gather(strip)
 	if err != nil {

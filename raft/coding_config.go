@@ -86,6 +86,11 @@ type Coding struct {
 	// Plain begins as after Densify(true) (see [RawNode.Densify]): for hosts of a
 	// [Node], which prepare a downgrade by a restart.
 	Plain bool
+	// Busy, if set, returns the share of time, 0 to 1, for which the processors of this
+	// node's machine were busy of late. Where processors are busier than links, the
+	// adaptive policy sends full copies. A node asks at most once a tick, and tells its
+	// leader. rawnode.Host sets Busy.
+	Busy func() float64
 	// Recorder, if set, is told of coding's events, for metrics.
 	Recorder CodingRecorder
 }
@@ -142,7 +147,7 @@ func newExtension(r *raft) extension {
 	c := r.cfg.Coding.withDefaults(r.cfg.Clock)
 	cfg := coding.Config{
 		Threshold: c.Threshold, Policy: c.Policy, ClearPrefix: c.ClearPrefix, Veto: c.Veto, Memory: c.Memory,
-		GossipGap: c.GossipGap, GossipDelay: c.GossipDelay, LateSeal: c.LateSeal, Plain: c.Plain,
+		GossipGap: c.GossipGap, GossipDelay: c.GossipDelay, LateSeal: c.LateSeal, Plain: c.Plain, Busy: c.Busy,
 		ElectionTick: r.cfg.ElectionTick, HeartbeatTick: r.cfg.HeartbeatTick, MaxSizePerMsg: r.cfg.MaxSizePerMsg,
 		Logger: r.cfg.Logger, Record: func(coding.Event) {},
 	}

@@ -47,6 +47,7 @@ func (im *image) Entry(id ecraft.ID) *pb.Entry {
 // What a message with units is for stands in its context.
 const (
 	unitsPushed    = "p"
+	unitsPassed    = "o"
 	unitsAnswered  = "a"
 	unitsRecovered = "r"
 )
@@ -58,7 +59,7 @@ func released(im *image) uint64 { return im.checkpoint.GetMetadata().GetIndex() 
 // honest checks that a node's sent units are units of the named entry.
 func (t *truth) honest(m *pb.Message) error {
 	switch string(m.GetContext()) {
-	case unitsPushed, unitsAnswered, unitsRecovered:
+	case unitsPushed, unitsPassed, unitsAnswered, unitsRecovered:
 	default:
 		return nil // of headers
 	}
@@ -80,6 +81,26 @@ func (t *truth) honest(m *pb.Message) error {
 		word.Free()
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// passedOn checks units that a learner passes on: they acknowledge nothing, and the entry
+// assigns nothing to either end.
+func (t *truth) passedOn(m *pb.Message) error {
+	if m.GetIndex() != 0 {
+		return fmt.Errorf("passes on units with the acknowledgement of index %d", m.GetIndex())
+	}
+	for _, e := range m.GetEntries() {
+		fact := t.Fact(ecraft.ID{Index: e.GetIndex(), Term: e.GetTerm()})
+		if fact == nil || fact.Header == nil {
+			continue
+		}
+		for _, id := range []uint64{m.GetFrom(), m.GetTo()} {
+			if slot := fact.Header.SlotOf(id); slot < 0 || fact.Header.Units[slot] > 0 {
+				return fmt.Errorf("passes on to %d units of entry %d, which assigns %d of them to node %d", m.GetTo(), e.GetIndex(), fact.Header.BaseOf(id), id)
+			}
 		}
 	}
 	return nil

@@ -50,6 +50,12 @@ func (c *checker) sent(n *node, m *pb.Message) {
 		if err := vouchedUnits(n.disk, m); err != nil && !c.s.opts.Outside {
 			c.s.fail(durableFirst, "node %d %v", n.id, err)
 		}
+		if string(m.GetContext()) == unitsPassed {
+			c.s.coded.Passes++
+			if err := c.truth.passedOn(m); err != nil {
+				c.s.fail(honestUnits, "node %d %v", n.id, err)
+			}
+		}
 		// A deceived node may hand the lie on.
 		if p := c.s.plan.coded; p != nil && p.unitLies == 0 {
 			if err := c.truth.honest(m); err != nil {

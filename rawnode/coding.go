@@ -3,15 +3,24 @@
 
 package rawnode
 
-import "github.com/weftraft/weft/raft"
+import (
+	"github.com/weftraft/weft/internal/process"
+	"github.com/weftraft/weft/raft"
+)
 
-// sealsLate returns the configuration of coding for a host with this transport: LateSeal is set if
-// the transport makes each receiver's form of an entry.
-func sealsLate(c *raft.Coding, t Transport) *raft.Coding {
-	if _, ok := t.(lateSealer); !ok || c == nil {
-		return c
+// hostCoding returns the configuration of coding for a host with this transport: LateSeal is set if
+// the transport makes each receiver's form of an entry, and Busy looks at this machine's processors
+// unless the user has set another.
+func hostCoding(c *raft.Coding, t Transport) *raft.Coding {
+	if c == nil {
+		return nil
 	}
 	own := *c
-	own.LateSeal = true
+	if _, ok := t.(lateSealer); ok {
+		own.LateSeal = true
+	}
+	if own.Busy == nil {
+		own.Busy = process.Busy
+	}
 	return &own
 }

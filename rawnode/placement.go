@@ -13,13 +13,15 @@ import (
 
 // Placement has leadership go where groups are served best. One Placement belongs to a node, and all hosts of the node
 // share it ([ReplicaConfig].Placement). The hosts measure how long writes to the log, turns, and waits for turns
-// take, and send a report of some twenty bytes to each other node in each election timeout; members of
+// take, and send a report of some thirty bytes, and five for each link, to each other node in each election timeout; members of
 // versions without reports get none.
 //
 // A leader hands over to a voter that is heard from, has caught up and has reported lately, if
 //
 //   - things take five times as long at the leader as at the best of these voters, and 5 ms longer, for three
 //     election timeouts; or
+//   - the leader takes five times as long to reach a majority of the voters and hear their answers as such a voter of the
+//     same weight, and 5 ms longer, for three election timeouts; or
 //   - such a voter is not worse than the leader, and has a larger weight, for three election timeouts.
 //
 // Each change of leader that a member has seen in the last 200 election timeouts doubles the three, up to six

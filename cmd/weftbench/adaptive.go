@@ -15,10 +15,11 @@ func newAdaptive() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "adaptive",
 		Short: "Compare the adaptive policy with fixed levels, in virtual time",
-		Long: "adaptive simulates a leader and its followers on 15 networks, with payloads of 8 B to 4 MB,\n" +
-			"in closed and open loops, and compares for each the adaptive policy, the published chooser,\n" +
-			"full copies and every other level with the level that was best in hindsight. Then it stops a\n" +
-			"follower under load, and changes the network. The cluster is a small model of the protocol;\n" +
+		Long: "adaptive simulates a leader and its followers on 19 networks, four of which have processors that\n" +
+			"take time for messages and for coding, with payloads of 8 B to 4 MB, in closed and open loops,\n" +
+			"and compares for each the adaptive policy, the published chooser, full copies and every other\n" +
+			"level with the level that was best in hindsight. Then it stops a follower under load, and\n" +
+			"changes the network. The cluster is a small model of the protocol;\n" +
 			"with --cores it is real cores, on fewer cells. The same flags find the same.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -105,6 +105,7 @@ func newBytes() *cobra.Command {
 	flags.IntVar(&cfg.Bytes, "bytes", 128<<20, "payload that a cell commits, within the bounds of --min and --max")
 	flags.IntVar(&cfg.MinCalls, "min", 200, "proposals of a cell, at least; 1 or more")
 	flags.IntVar(&cfg.MaxCalls, "max", 2000, "proposals of a cell, at most; 1 or more")
+	flags.IntVar(&cfg.Learners, "learners", 0, "learners beside the voters of each group, to 100")
 	flags.BoolVar(&quick, "quick", false, "a quarter of the proposals")
 	return cmd
 }
@@ -118,7 +119,8 @@ func newGossip() *cobra.Command {
 		Long: "gossip measures, for each follower and entry, how long it waits for the payload of what it\n" +
 			"knows to be committed, and how stale it is: for eager and deferred gossip, idle and under load.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(f.check(), within("loads", 0, maxLoad, cfg.Loads...), within("time", time.Millisecond, 20*time.Second, cfg.Time)); err != nil {
+			if err := errors.Join(f.check(), within("loads", 0, maxLoad, cfg.Loads...), within("time", time.Millisecond, 20*time.Second, cfg.Time),
+				within("learners", 0, 100, cfg.Learners)); err != nil {
 				return err
 			}
 			return f.run(cmd, &cfg, virtual.GossipSides())
@@ -129,6 +131,7 @@ func newGossip() *cobra.Command {
 	flags := cmd.Flags()
 	flags.Float64SliceVar(&cfg.Loads, "loads", []float64{0, 0.3, 0.7, 0.95, 2}, "shares of what full copies can do, to 4 (0: idle)")
 	flags.DurationVar(&cfg.Time, "time", 2*time.Second, "of a row, in virtual time, 1ms to 20s")
+	flags.IntVar(&cfg.Learners, "learners", 0, "learners beside the voters, to 100; the figures are the voters'")
 	return cmd
 }
 

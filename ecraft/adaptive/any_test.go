@@ -33,7 +33,7 @@ func TestPolicyBearsAnyOrderOfCalls(t *testing.T) {
 			"time": func(t *rapid.T) {
 				now += time.Duration(rapid.Int64Range(0, 1e10).Draw(t, "ns"))
 			},
-			"join":     func(t *rapid.T) { a.Joined(id.Draw(t, "id"), now) },
+			"join":     func(t *rapid.T) { a.Joined(id.Draw(t, "id"), rapid.Bool().Draw(t, "voter"), now) },
 			"leave":    func(t *rapid.T) { a.Left(id.Draw(t, "id")) },
 			"reset":    func(*rapid.T) { a.Reset(now) },
 			"proposed": func(t *rapid.T) { a.Proposed(index.Draw(t, "index"), bytes.Draw(t, "bytes"), now) },
@@ -70,7 +70,7 @@ func TestPolicyBearsAnyOrderOfCalls(t *testing.T) {
 func joined(r *ecraft.Round) *Policy {
 	a := New(Options{})
 	for _, f := range r.Followers {
-		a.Joined(f.ID, 0)
+		a.Joined(f.ID, true, 0)
 	}
 	return a
 }

@@ -15,7 +15,6 @@ import (
 // peer is a follower at the instant of a choice.
 type peer struct {
 	*link
-	voter bool
 	gone  bool
 	late  float64 // seconds by which its oldest message is overdue
 	trip  float64 // seconds to the follower's answer, without the time of bytes
@@ -46,7 +45,7 @@ type choice struct {
 	sorted, times []float64
 	alive         int   // number of peers that are not gone
 	missing       int   // number of peers that are gone, or get no units because they are late
-	byCost        []int // the voters, the least cost first
+	byCost        []int // peers that are not gone, the least cost first
 	order         []int // peers by the units that they can be given, most first
 	units         []int // of the uneven candidate, by peer
 
@@ -69,12 +68,15 @@ func (a *Policy) Assign(r *ecraft.Round, units []int) ecraft.Plan {
 	}
 	highest := min(alive-r.Voters/2+1, ecraft.Levels(r.Voters))
 	if highest < 1 || r.Layout.D == 0 {
-		return ecraft.Full{}.Assign(r, units) // no entry can commit: any follower that comes back helps
+		return ecraft.Fixed(1).Assign(r, units) // no entry can commit: any follower that comes back helps
 	}
 	c := &a.choice
 	c.levels = c.levels[:0]
 	for level := 1; level <= highest; level++ {
 		c.levels = append(c.levels, a.level(r, level))
+	}
+	if a.processors.wantFull(a.busiest(r), r.Now.Seconds()) {
+		return a.full(r, units)
 	}
 	fastest := slices.MinFunc(c.levels, func(x, y candidate) int { return cmp.Compare(x.time, y.time) }).time
 	best, cost := a.cheapest(c.levels, fastest)
@@ -85,21 +87,32 @@ func (a *Policy) Assign(r *ecraft.Round, units []int) ecraft.Plan {
 	if c.unlike(c.levels[len(c.levels)-1].size) {
 		if u, ok := a.uneven(r); ok && a.cost(u, min(fastest, u.time)) < unevenGain*cost {
 			copy(units, c.units)
+			a.processors.coded = true
 			return ecraft.Plan{Level: 0, Predicted: inSeconds(u.time), Silence: c.silence(units, u.time)}
 		}
 	}
 	a.lastLevel = best.level
+	a.processors.coded = a.processors.coded || best.level > 1
 	c.assign(r, best, units)
 	// A follower that is late already must not delay a hedge.
 	time := max(best.time-best.late, 1e-6)
 	return ecraft.Plan{Level: best.level, Predicted: inSeconds(time), Silence: c.silence(units, time)}
 }
 
+// full gives full copies to all followers that are not gone.
+func (a *Policy) full(r *ecraft.Round, units []int) ecraft.Plan {
+	c := &a.choice
+	a.lastLevel, a.relief = 1, 0
+	r.Share(1, units, func(i int) bool { return !c.peers[i].gone })
+	time := max(c.levels[0].time-c.levels[0].late, 1e-6)
+	return ecraft.Plan{Level: 1, Predicted: inSeconds(time), Silence: c.silence(units, time)}
+}
+
 // inSeconds converts seconds, bounded to an hour.
 func inSeconds(s float64) time.Duration { return time.Duration(min(s, 3600) * float64(time.Second)) }
 
-// look reads the estimates of the followers. alive counts the voters that are not gone; known is
-// false for a voter that was never announced.
+// look reads the estimates of the followers. alive counts the followers that are not gone; known is
+// false for a follower that was never announced.
 func (a *Policy) look(r *ecraft.Round) (alive int, known bool) {
 	c, now := &a.choice, r.Now.Seconds()
 	c.entries, c.payload = a.rates(now)
@@ -110,18 +123,18 @@ func (a *Policy) look(r *ecraft.Round) (alive int, known bool) {
 		return 0, false
 	}
 	for _, f := range r.Followers {
-		l := a.link(f.ID)
+		l := a.voter(f.ID)
 		if l == nil {
 			return 0, false
 		}
 		l.drain(now)
-		p := peer{link: l, voter: f.Voter, trip: l.base + l.held + a.heldBack(l), alone: l.alone()}
+		p := peer{link: l, trip: l.base + l.held + a.heldBack(l), alone: l.alone()}
 		if late := l.overdue(now); late > 0 {
 			p.trip, p.late = p.trip+late, late
 			p.gone = late > goneAfter+goneFactor*l.out.Front().pred
 		}
 		p.gone = p.gone || f.Lags || !f.Healthy && now-l.heard >= silence
-		if p.voter && !p.gone {
+		if !p.gone {
 			alive++
 		}
 		c.peers = append(c.peers, p)
@@ -131,9 +144,7 @@ func (a *Policy) look(r *ecraft.Round) (alive int, known bool) {
 	for i := range c.peers {
 		if p := &c.peers[i]; !p.gone {
 			c.alive++
-			if p.voter {
-				c.byCost = append(c.byCost, i)
-			}
+			c.byCost = append(c.byCost, i)
 		}
 	}
 	slices.SortFunc(c.byCost, func(i, j int) int { return cmp.Compare(c.peers[i].alone, c.peers[j].alone) })

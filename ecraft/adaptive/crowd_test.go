@@ -19,7 +19,7 @@ func TestCrowds(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 2))
 		a := New(Options{})
 		for id := range uint64(4) {
-			a.Joined(id+2, 0)
+			a.Joined(id+2, true, 0)
 		}
 		for _, l := range a.links {
 			l.base, l.seen = base, true
@@ -67,7 +67,7 @@ func TestCrowds(t *testing.T) {
 // TestCrowdOfOne checks a single follower, which has no other follower for comparison.
 func TestCrowdOfOne(t *testing.T) {
 	a := New(Options{})
-	a.Joined(2, 0)
+	a.Joined(2, true, 0)
 	a.links[0].base, a.links[0].seen = 0.010, true
 	for i := range uint64(1000) {
 		now := float64(i+1) * 1e-4

@@ -9,7 +9,8 @@
 //
 // The inputs are times of the leader's own clock only ([ecraft.Observer]): the time at which a
 // message with entries or a heartbeat left for a follower, with its bytes, the time of the answer,
-// and the time for which the follower, by its own report, held the message before the answer.
+// and the time for which the follower, by its own report, held the message before the answer. Members
+// also report how busy their processors are ([ecraft.Worker]).
 //
 // # Estimates
 //
@@ -28,6 +29,8 @@
 //	            and the delay of the entries behind in the log
 //	uneven.go   a further candidate for unlike followers: shares that differ
 //	            from follower to follower
+//	processors.go  where processors are busy, full copies and the choice by links
+//	            have turns, and the times to commit decide
 //	relief.go   a backlog that the interface cannot carry is worked off
 //	pace.go     entries that a follower missed leave at a pace of their own
 //

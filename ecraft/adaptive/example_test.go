@@ -15,11 +15,11 @@ func Example() {
 	policy := adaptive.New(adaptive.Options{})
 	policy.Reset(0)
 	for id := uint64(2); id <= 5; id++ {
-		policy.Joined(id, 0)
+		policy.Joined(id, true, 0)
 	}
 	round := &ecraft.Round{Index: 1, Size: 1 << 20, Voters: 5, Layout: ecraft.NewLayout(5, 4)}
 	for id := uint64(2); id <= 5; id++ {
-		round.Followers = append(round.Followers, ecraft.Member{ID: id, Voter: true, Healthy: true})
+		round.Followers = append(round.Followers, ecraft.Member{ID: id, Healthy: true})
 	}
 	units := make([]int, len(round.Followers))
 	plan := policy.Assign(round, units)

@@ -92,6 +92,9 @@ type heartbeat struct{ sentAt, wait float64 }
 // link is the leader's knowledge about a follower.
 type link struct {
 	id uint64
+	// learner says that the link is for the pace of catching up alone. A learner is sent headers, and
+	// its answers, for which nothing waits, tell nothing of the interface.
+	learner bool
 
 	base float64 // round trip of few bytes
 	seen bool    // base is measured, not the initial value
@@ -127,6 +130,7 @@ type link struct {
 	heard              float64 // time of the last message from the follower
 	answered           uint64  // all entries up to this index are answered
 
+	busy    float64 // share of time for which the follower's processors are busy
 	quiet   float64 // the longest recent silence
 	spoken  float64 // number of recent answers
 	spokeAt float64 // time of the last answer
@@ -224,7 +228,7 @@ func (l *link) acked(index uint64, held, now, peers float64, n *nic) (m flight, 
 	if !first {
 		l.learn(t, m, now, peers, all, n.cost)
 	}
-	if at := now - held - l.base; n.left(at, m.all) && !first {
+	if at := now - held - l.base; !l.learner && n.left(at, m.all) && !first {
 		// Marks of bytes that left are as late as answers. So together with a time from which a
 		// crowd's delay is taken off, all bytes without a mark count.
 		if l.crowded == 0 {

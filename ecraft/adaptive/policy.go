@@ -49,7 +49,8 @@ type Options struct{}
 //
 // A Policy is not safe for concurrent use.
 type Policy struct {
-	links     []*link // sorted by id
+	links     []*link // of the voters, sorted by id
+	learners  []*link // sorted by id; for the pace of catching up alone
 	nic       nic     // the leader's interface
 	jitter    []float64
 	complete  int     // number of entries that all present followers have answered
@@ -59,6 +60,8 @@ type Policy struct {
 	lastLevel int
 	relief    int    // the level that works off a backlog; 0: no backlog
 	sentUpTo  uint64 // the last entry sent to any follower
+
+	processors processors
 
 	answers [answered]answerSet
 	choice  choice
@@ -73,42 +76,61 @@ func New(Options) *Policy {
 	a := &Policy{}
 	a.recent.Init(recentEntries)
 	a.nic.reset(0)
+	a.processors.reset()
 	return a
 }
 
 // Reset implements Observer. Estimates of links stay, because links do not change when
 // leaders do.
 func (a *Policy) Reset(now time.Duration) {
-	for _, l := range a.links {
+	for _, l := range slices.Concat(a.links, a.learners) {
 		l.forgetFlights(now.Seconds())
 	}
 	a.recent.Clear()
 	a.nic.reset(now.Seconds())
+	a.processors.reset()
 	a.bytes, a.relief, a.sentUpTo = 0, 0, 0
 	for i := range a.answers {
 		a.answers[i].index, a.answers[i].n = 0, 0
 	}
 }
 
-func (a *Policy) find(member uint64) (int, bool) {
-	return slices.BinarySearchFunc(a.links, member, func(l *link, id uint64) int { return cmp.Compare(l.id, id) })
+// find returns the position of a member's link in links sorted by id.
+func find(links []*link, member uint64) (int, bool) {
+	return slices.BinarySearchFunc(links, member, func(l *link, id uint64) int { return cmp.Compare(l.id, id) })
 }
 
+// link returns the link of a voter or learner, or nil.
 func (a *Policy) link(member uint64) *link {
-	if i, ok := a.find(member); ok {
+	if l := a.voter(member); l != nil {
+		return l
+	}
+	if i, ok := find(a.learners, member); ok {
+		return a.learners[i]
+	}
+	return nil
+}
+
+func (a *Policy) voter(member uint64) *link {
+	if i, ok := find(a.links, member); ok {
 		return a.links[i]
 	}
 	return nil
 }
 
 // Joined implements Observer.
-func (a *Policy) Joined(member uint64, now time.Duration) {
-	i, ok := a.find(member)
-	if ok {
+func (a *Policy) Joined(member uint64, voter bool, now time.Duration) {
+	if a.link(member) != nil {
 		return
 	}
 	l := new(link)
-	l.init(member, len(a.links)+1, now.Seconds())
+	if l.init(member, len(a.links)+1, now.Seconds()); !voter {
+		l.learner = true
+		i, _ := find(a.learners, member)
+		a.learners = slices.Insert(a.learners, i, l)
+		return
+	}
+	i, _ := find(a.links, member)
 	a.links = slices.Insert(a.links, i, l)
 	for _, l := range a.links {
 		if l.fresh() {
@@ -120,7 +142,10 @@ func (a *Policy) Joined(member uint64, now time.Duration) {
 
 // Left implements Observer.
 func (a *Policy) Left(member uint64) {
-	if i, ok := a.find(member); ok {
+	if i, ok := find(a.learners, member); ok {
+		a.learners = slices.Delete(a.learners, i, i+1)
+	}
+	if i, ok := find(a.links, member); ok {
 		a.links = slices.Delete(a.links, i, i+1)
 		a.resized()
 	}
@@ -137,7 +162,8 @@ func (a *Policy) resized() {
 }
 
 // Proposed implements Observer.
-func (a *Policy) Proposed(_ uint64, size int, now time.Duration) {
+func (a *Policy) Proposed(index uint64, size int, now time.Duration) {
+	a.processors.proposed(index, float64(size), now.Seconds())
 	if a.recent.Len() == recentEntries {
 		a.bytes -= a.recent.PopFront().bytes
 	}
@@ -158,7 +184,9 @@ func (a *Policy) rates(now float64) (entries, bytes float64) {
 // Sent implements Observer.
 func (a *Policy) Sent(to, last uint64, bytes int, now time.Duration) {
 	if l := a.link(to); l != nil {
-		a.sentUpTo = max(a.sentUpTo, last)
+		if !l.learner {
+			a.sentUpTo = max(a.sentUpTo, last)
+		}
 		a.nic.send(float64(bytes), now.Seconds())
 		l.send(last, float64(bytes), now.Seconds(), &a.nic)
 	}
@@ -166,19 +194,20 @@ func (a *Policy) Sent(to, last uint64, bytes int, now time.Duration) {
 
 // Acked implements Observer.
 func (a *Policy) Acked(from, index uint64, held, now time.Duration) {
-	i, ok := a.find(from)
-	if !ok {
+	l := a.link(from)
+	if l == nil {
 		return
 	}
-	l := a.links[i]
-	if m, ok := l.acked(index, max(0, held.Seconds()), now.Seconds(), float64(len(a.links)), &a.nic); ok {
+	a.processors.now = now.Seconds()
+	m, ok := l.acked(index, max(0, held.Seconds()), now.Seconds(), float64(len(a.links)), &a.nic)
+	if i, voter := find(a.links, from); ok && voter {
 		a.pool()
 		a.answer(i, m, now.Seconds())
 	}
 }
 
-// Committed implements Observer; the policy learns from answers alone.
-func (a *Policy) Committed(uint64) {}
+// Committed implements Observer.
+func (a *Policy) Committed(index uint64) { a.processors.committed(index) }
 
 // HeartbeatSent implements Observer.
 func (a *Policy) HeartbeatSent(to uint64, now time.Duration) {
@@ -207,7 +236,7 @@ func (a *Policy) QueueHint(to uint64, bytes int, rate float64, now time.Duration
 		a.nic.queue = max(is, a.nic.queue+is-l.queue)
 	}
 	l.queue = is
-	if rate >= 1 && l.fresh() {
+	if rate >= 1 && l.fresh() && !l.learner {
 		l.own = 1 / rate // better than the initial cost
 		l.sumXY = l.sumXX * l.own
 		a.pool()

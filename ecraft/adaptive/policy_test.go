@@ -407,7 +407,7 @@ func TestHeartbeatsPassingByTeachNoCost(t *testing.T) {
 // TestResendIsRecognized checks that entries sent again are in flight once, not twice.
 func TestResendIsRecognized(t *testing.T) {
 	a := New(Options{})
-	a.Joined(2, 0)
+	a.Joined(2, true, 0)
 	for i := range uint64(10) {
 		a.Sent(2, i+1, 1000, time.Duration(i))
 	}
@@ -422,7 +422,7 @@ func TestResendIsRecognized(t *testing.T) {
 // TestManyInFlight: more messages than are told apart are still counted.
 func TestManyInFlight(t *testing.T) {
 	a := New(Options{})
-	a.Joined(2, 0)
+	a.Joined(2, true, 0)
 	for i := range uint64(3 * maxFlying) {
 		a.Sent(2, i+1, 1000, time.Duration(i))
 	}

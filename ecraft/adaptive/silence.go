@@ -60,14 +60,14 @@ func (l *link) lost(now float64) float64 {
 }
 
 // leaveLost treats lost followers as gone until their next answer, because entries that count on
-// them would all have to be raised, and returns the number of voters treated so. A follower is kept
+// them would all have to be raised, and returns the number of followers treated so. A follower is kept
 // while the other followers would take longer than its silence has lasted, because a slow link
 // would be worse.
-func (c *choice) leaveLost(r *ecraft.Round, now float64) (voters int) {
+func (c *choice) leaveLost(r *ecraft.Round, now float64) (lost int) {
 	c.sorted = c.sorted[:0]
 	half, size := r.Voters/2, float64(r.Size+entryOverhead)
 	for i := range c.peers {
-		if p := &c.peers[i]; p.voter && !p.gone && p.lost(now) == 0 {
+		if p := &c.peers[i]; !p.gone && p.lost(now) == 0 {
 			c.sorted = append(c.sorted, c.answers(p, size, size*float64(half)))
 		}
 	}
@@ -78,12 +78,11 @@ func (c *choice) leaveLost(r *ecraft.Round, now float64) (voters int) {
 	for i := range c.peers {
 		p := &c.peers[i]
 		if silent := p.lost(now); !p.gone && silent > 0 && silent >= c.sorted[half-1] {
-			if p.gone = true; p.voter {
-				voters++
-			}
+			p.gone = true
+			lost++
 		}
 	}
-	return voters
+	return lost
 }
 
 // silence returns the silence after which a follower with units is lost, which is longer than the
@@ -91,7 +90,7 @@ func (c *choice) leaveLost(r *ecraft.Round, now float64) (voters int) {
 func (c *choice) silence(units []int, expected float64) time.Duration {
 	after := expected
 	for i, p := range c.peers {
-		if units[i] > 0 && p.voter {
+		if units[i] > 0 {
 			if p.patience() == 0 {
 				return 0
 			}

@@ -73,7 +73,7 @@ func (c *choice) fill(r *ecraft.Round, sharers float64) (ok bool) {
 	return c.pour(r, most, sharers)
 }
 
-// pour gives each voter the units that the voter would have answered by t, caps units that are of
+// pour gives each follower the units that the follower would have answered by t, caps units that are of
 // no use, and reports whether the rest can commit.
 func (c *choice) pour(r *ecraft.Round, t, sharers float64) bool {
 	d, unit := r.Layout.D, unitBytes(r)
@@ -93,8 +93,8 @@ func (c *choice) pour(r *ecraft.Round, t, sharers float64) bool {
 	if len(c.order) < half || c.units[c.order[half-1]] == 0 {
 		return false // no majority
 	}
-	// The half-1 voters with the most units may be the voters that fail. So their units do not
-	// count, and these voters need no more units than the next voter.
+	// The half-1 followers with the most units may be the followers that fail. So their units do
+	// not count, and these followers need no more units than the next.
 	for _, i := range c.order[:half-1] {
 		c.units[i] = c.units[c.order[half-1]]
 	}

@@ -139,7 +139,7 @@ func (c *CrosswordAdaptive) Reset(time.Duration) {
 }
 
 // Joined implements Observer.
-func (c *CrosswordAdaptive) Joined(member uint64, _ time.Duration) {
+func (c *CrosswordAdaptive) Joined(member uint64, _ bool, _ time.Duration) {
 	l := new(regression)
 	l.samples.Init(regressionMax)
 	l.flying.Init(regressionMax)

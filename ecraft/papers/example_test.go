@@ -14,7 +14,7 @@ import (
 func Example() {
 	round := &ecraft.Round{Index: 1, Size: 1 << 20, Voters: 5, Layout: ecraft.NewLayout(5, 4)}
 	for id := uint64(2); id <= 5; id++ {
-		round.Followers = append(round.Followers, ecraft.Member{ID: id, Voter: true, Healthy: true})
+		round.Followers = append(round.Followers, ecraft.Member{ID: id, Healthy: true})
 	}
 	for _, policy := range []papers.SetPolicy{papers.RSPaxos{}, papers.CRaft{}} {
 		plan := policy.AssignSets(round, make([]ecraft.Set, len(round.Followers)))

@@ -120,7 +120,7 @@ func TestCrosswordLine(t *testing.T) {
 	sets := make([]ecraft.Set, 4)
 	require.Equal(t, 1, c.AssignSets(r, sets).Level, "no samples: full copies")
 	for _, m := range r.Followers {
-		c.Joined(m.ID, 0)
+		c.Joined(m.ID, true, 0)
 	}
 	// 1 ms and 100 ns a byte: bytes decide.
 	for i := range 100 {

@@ -22,6 +22,10 @@ type Figure struct {
 	// Send is how long the oldest message has been in the queue to the nearer half of the other
 	// nodes: a single slow node has a long queue, and it is not the sender's fault.
 	Send time.Duration
+	// Reach is the round trip to the nearer half of the other nodes, or of the other voters of a group: so
+	// long a command waits for links. It is 0 if it is not known, and no part of Delay, because a node may be far from the
+	// others on purpose.
+	Reach time.Duration
 	// Stalled says that the log of a group, or its state, could not be written: the disk is late, or full.
 	Stalled bool
 }
@@ -35,6 +39,9 @@ func (f Figure) Known() bool { return f.Delay() > 0 }
 // String lists the parts.
 func (f Figure) String() string {
 	text := fmt.Sprintf("sync %v, turn %v, wait %v, send %v", f.Sync, f.Turn, f.Wait, f.Send)
+	if f.Reach > 0 {
+		text += fmt.Sprintf(", reach %v", f.Reach)
+	}
 	if f.Stalled {
 		text += ", stalled"
 	}

@@ -25,7 +25,7 @@ type Reason uint8
 // The reasons.
 const (
 	Stay      Reason = iota // it does not
-	Slow                    // another member is better by factor and Worth
+	Slow                    // another member is better by factor and Worth, or nearer to a majority by both
 	Preferred               // another member, which is as good, has a larger weight
 )
 
@@ -43,6 +43,11 @@ type Verdict struct {
 // follower, so that under load every leader may look worse than every follower; but a member that has led,
 // and whose figure was bad then, is remembered with that figure (past). A leader therefore tries each member at
 // most once, and stays if no change helps.
+//
+// Members are compared by three things, one after the other: whether the delay is much worse than the best, the
+// weight, and whether the reach is much worse than the best. So a slow machine does not lead for its weight. Links
+// count between members of the same weight only: an operator who prefers nodes that are far from the others gets
+// leaders there, and they stay.
 type Judge struct {
 	// found is for how long looks found a better member, less the time for which they found none.
 	found time.Duration
@@ -56,7 +61,7 @@ type Judge struct {
 }
 
 type ledWith struct {
-	delay, at time.Duration
+	delay, reach, at time.Duration
 }
 
 // settle forgets changes of leader that were long ago.
@@ -86,7 +91,7 @@ func (j *Judge) Changed(now, timeout time.Duration, former uint64, was Figure) {
 	if j.past == nil {
 		j.past = map[uint64]ledWith{}
 	}
-	j.past[former] = ledWith{was.Delay(), now}
+	j.past[former] = ledWith{was.Delay(), was.Reach, now}
 }
 
 // Idle reports whether a look could be skipped: there is nothing to take back.
@@ -118,14 +123,14 @@ func (j *Judge) compare(now, timeout time.Duration, group uint64, own Member, ot
 	best := own.Figure.Delay()
 	for _, m := range others {
 		if m.comparable(own) {
-			best = min(best, j.expected(now, timeout, m))
+			best = min(best, j.expected(now, timeout, m).delay)
 		}
 	}
 	ownDelay := own.Figure.Delay()
 	slow := worse(ownDelay, best)
 	good := slices.DeleteFunc(slices.Clone(others), func(m Member) bool {
 		if m.comparable(own) {
-			return worse(j.expected(now, timeout, m), best)
+			return worse(j.expected(now, timeout, m).delay, best)
 		}
 		// Of a member without a figure nothing is known; as long as there is no load, that is no matter.
 		return !m.eligible(own) || slow || ownDelay > Worth
@@ -134,18 +139,36 @@ func (j *Judge) compare(now, timeout time.Duration, group uint64, own Member, ot
 		return Verdict{}
 	}
 	slices.SortFunc(good, func(a, b Member) int { return cmp.Or(b.Weight-a.Weight, cmp.Compare(a.ID, b.ID)) })
-	equal := slices.IndexFunc(good, func(m Member) bool { return m.Weight < good[0].Weight })
-	if equal < 0 {
-		equal = len(good)
+	if i := slices.IndexFunc(good, func(m Member) bool { return m.Weight < good[0].Weight }); i > 0 {
+		good = good[:i]
 	}
-	to := good[group%uint64(equal)] // the groups of a slow node spread over the others
+	near, reach := j.nearest(now, timeout, good)
+	far := near[0].Weight == own.Weight && reach > 0 && worse(own.Figure.Reach, reach)
+	to := near[group%uint64(len(near))] // the groups of a slow node spread over the others
 	switch {
-	case slow:
+	case slow || far:
 		return Verdict{Reason: Slow, To: to.ID, Own: own.Figure, Its: to.Figure}
 	case to.Weight > own.Weight:
 		return Verdict{Reason: Preferred, To: to.ID, Own: own.Figure, Its: to.Figure}
 	}
 	return Verdict{}
+}
+
+// nearest returns the members whose reach is not worse than the best, and the best reach. If no reach is known, it
+// returns all and 0.
+func (j *Judge) nearest(now, timeout time.Duration, members []Member) (near []Member, best time.Duration) {
+	for _, m := range members {
+		if reach := j.expected(now, timeout, m).reach; reach > 0 && (best == 0 || reach < best) {
+			best = reach
+		}
+	}
+	if best == 0 {
+		return members, 0
+	}
+	return slices.DeleteFunc(members, func(m Member) bool {
+		reach := j.expected(now, timeout, m).reach
+		return reach == 0 || worse(reach, best)
+	}), best
 }
 
 // eligible reports whether a member could take over from a leader at all: a member of weight 0 leads only if
@@ -157,20 +180,34 @@ func (m Member) comparable(leader Member) bool {
 	return m.eligible(leader) && m.Figure.Known() && (m.Figure.Sync > 0 || leader.Figure.Sync == 0)
 }
 
-// expected returns the delay of a member as the leader. The figure from when the member led counts no more
+// expected returns delay and reach of a member as the leader. The figure from when the member led counts no more
 // once the member's figure is bad without the leader's work, too: then the work was not the reason, and the
 // member is as good as its present figure.
-func (j *Judge) expected(now, timeout time.Duration, m Member) time.Duration {
-	delay := m.Figure.Delay()
+func (j *Judge) expected(now, timeout time.Duration, m Member) ledWith {
+	is := ledWith{delay: m.Figure.Delay(), reach: m.Figure.Reach}
 	was, ok := j.past[m.ID]
-	switch since := now - was.at; {
-	case !ok:
-		return delay
-	case since >= forgetAfter*timeout, since > afterglow*timeout && delay > was.delay/2:
-		delete(j.past, m.ID)
-		return delay
+	if !ok {
+		return is
 	}
-	return max(delay, was.delay)
+	since := now - was.at
+	if since > afterglow*timeout {
+		if is.delay > was.delay/2 {
+			was.delay = 0
+		}
+		if is.reach > was.reach/2 {
+			was.reach = 0
+		}
+		j.past[m.ID] = was
+	}
+	if since >= forgetAfter*timeout || was.delay == 0 && was.reach == 0 {
+		delete(j.past, m.ID)
+		return is
+	}
+	if is.reach > 0 { // else nothing is known
+		is.reach = max(is.reach, was.reach)
+	}
+	is.delay = max(is.delay, was.delay)
+	return is
 }
 
 // Good reports whether a member could take over from a leader, and would not be worse.

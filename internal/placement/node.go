@@ -26,9 +26,11 @@ type Node struct {
 
 	mu     sync.Mutex
 	weight int
-	own    Figure // as of ownAt
-	ownAt  time.Duration
-	others map[uint64]*other
+	// own and ownLinks, sorted by round trip, are as of ownAt.
+	own      Figure
+	ownLinks []Link
+	ownAt    time.Duration
+	others   map[uint64]*other
 	// due is when the next report to some node is due.
 	due time.Duration
 	// even says that all weights that are known are equal.
@@ -44,6 +46,9 @@ type other struct {
 	asked   time.Duration // when a group last wanted to send it a report
 	sentAt  time.Duration
 	sent    bool
+	stamp   time.Duration // of its last report, 0: it had none
+	trips   trips
+	links   []Link // as it told, by round trip
 }
 
 // NodeConfig configures a [Node].
@@ -146,9 +151,11 @@ func (n *Node) ownLocked(now time.Duration) Figure {
 	for _, d := range [...]*delays{&n.sync, &n.turn, &n.wait} {
 		d.roll(now, n.cfg.Timeout)
 	}
+	n.ownLinks = n.links(now)
 	at := n.stalledAt.Load()
 	n.own = Figure{
 		Sync: n.sync.figure(n.cfg.Timeout), Turn: n.turn.figure(n.cfg.Timeout), Wait: n.wait.figure(n.cfg.Timeout), Send: n.queued(now),
+		Reach:   n.nearer(now),
 		Stalled: at > 0 && now-time.Duration(at) < n.cfg.Timeout/2,
 	}
 	return n.own
@@ -172,6 +179,17 @@ func (n *Node) queued(now time.Duration) time.Duration {
 	return waits[(len(waits)-1)/2]
 }
 
+// nearer returns the round trip to the nearer half of the others, or 0.
+func (n *Node) nearer(now time.Duration) time.Duration {
+	voters := []uint64{n.cfg.ID}
+	for id, o := range n.others {
+		if n.fresh(o, now) {
+			voters = append(voters, id)
+		}
+	}
+	return reachOf(n.cfg.ID, n.ownLinks, voters)
+}
+
 // fresh reports whether the report of a node counts.
 func (n *Node) fresh(o *other, now time.Duration) bool {
 	return o.heard && now-o.heardAt <= reportsLast*n.cfg.Timeout
@@ -193,16 +211,35 @@ func (n *Node) weighed() {
 }
 
 // Heard takes the report of another node.
-func (n *Node) Heard(from uint64, f Figure, weight int) {
+func (n *Node) Heard(from uint64, r Report) {
 	now := n.cfg.Clock()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	o := n.other(from, now)
-	changed := !o.heard || o.weight != weight
-	o.figure, o.weight, o.heardAt, o.heard = f, min(max(weight, 0), MaxWeight), now, true
+	changed := !o.heard || o.weight != r.Weight
+	o.figure, o.weight, o.heardAt, o.heard = r.Figure, min(max(r.Weight, 0), MaxWeight), now, true
+	o.stamp, o.links = r.Stamp, byRound(slices.Clone(r.Links))
+	o.trips.answered(now, n.cfg.Timeout, r)
 	if changed {
 		n.weighed()
 	}
+}
+
+// Report returns a report to another node.
+func (n *Node) Report(to uint64) Report {
+	now := n.cfg.Clock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.report(n.other(to, now), now)
+}
+
+func (n *Node) report(o *other, now time.Duration) Report {
+	own := n.ownLocked(now)
+	r := Report{Figure: own, Weight: n.weight, Stamp: max(now, time.Microsecond), Links: n.ownLinks}
+	if o.stamp > 0 && n.fresh(o, now) {
+		r.Answers, r.Held = o.stamp, now-o.heardAt
+	}
+	return r
 }
 
 // other returns another node, and forgets nodes that nobody has asked for, or heard of, for long.
@@ -237,7 +274,7 @@ func (n *Node) Of(id uint64) (f Figure, weight int, counts bool) {
 
 // Owed calls tell for each of the nodes that is owed a report: a node is owed one in each election
 // timeout. The caller sends it. Nothing is allocated if nobody is owed any.
-func (n *Node) Owed(nodes []uint64, tell func(to uint64, f Figure, weight int)) {
+func (n *Node) Owed(nodes []uint64, tell func(to uint64, r Report)) {
 	now := n.cfg.Clock()
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -254,7 +291,7 @@ func (n *Node) Owed(nodes []uint64, tell func(to uint64, f Figure, weight int)) 
 			continue
 		}
 		o.sent, o.sentAt = true, now
-		tell(id, n.ownLocked(now), n.weight)
+		tell(id, n.report(o, now))
 	}
 	n.due = now + n.cfg.Timeout
 	for _, o := range n.others {

@@ -101,7 +101,7 @@ func TestSendFigureIsOfTheNearerHalf(t *testing.T) {
 	n, err := NewNode(NodeConfig{ID: 1, Timeout: timeout, Clock: func() time.Duration { return now }, Queue: func(to uint64) time.Duration { return waits[to] }})
 	require.NoError(t, err)
 	for id := range waits {
-		n.Heard(id, Figure{}, 100)
+		n.Heard(id, Report{Figure: Figure{}, Weight: 100})
 	}
 	require.Equal(t, 2*time.Millisecond, n.Own().Send)
 }
@@ -111,7 +111,7 @@ func TestSendFigureIsOfTheNearerHalf(t *testing.T) {
 func TestReportsBelongToNodesNotToGroups(t *testing.T) {
 	n := newClocked(t, 0)
 	sent := map[uint64]int{}
-	tell := func(to uint64, _ Figure, _ int) { sent[to]++ }
+	tell := func(to uint64, _ Report) { sent[to]++ }
 	const timeouts, tick = 50, timeout / 10
 	for n.now = 0; n.now < timeouts*timeout; n.now += tick {
 		for range 500 {
@@ -140,9 +140,9 @@ func TestReportsCountForAWhile(t *testing.T) {
 	n := newClocked(t, 50)
 	require.Equal(t, 50, n.Weight())
 	require.True(t, n.Even())
-	n.Heard(2, Figure{Sync: time.Millisecond}, 50)
+	n.Heard(2, Report{Figure: Figure{Sync: time.Millisecond}, Weight: 50})
 	require.True(t, n.Even())
-	n.Heard(2, Figure{Sync: time.Millisecond}, 1<<40)
+	n.Heard(2, Report{Figure: Figure{Sync: time.Millisecond}, Weight: 1 << 40})
 	require.False(t, n.Even())
 	f, weight, counts := n.Of(2)
 	require.Equal(t, Figure{Sync: time.Millisecond}, f)

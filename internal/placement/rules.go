@@ -35,6 +35,11 @@ const (
 	// weightsLast is the same for the weight of a node in one group, which is sent half as often.
 	weightsLast = 6
 
+	// The round trip to another node is the median of the last roundsKept, of which the reports give one in each
+	// election timeout. They count for roundsLast election timeouts.
+	roundsKept = 3
+	roundsLast = 4
+
 	// afterglow is for how many election timeouts the reports of a former leader may have measurements
 	// from its time as the leader: two windows, and the age of a report.
 	afterglow = 2 + reportsLast
@@ -45,6 +50,9 @@ const (
 	fewest  = 4
 	quarter = 4
 )
+
+// maxLinks is how many links a report has at most.
+const maxLinks = 32
 
 // Weights of nodes as leaders.
 const (

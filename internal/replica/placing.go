@@ -120,18 +120,22 @@ func (r *Replica) tell() {
 	r.placing.toldAt = r.now
 	for _, id := range conf.GetVoters() {
 		if id != r.cfg.ID {
-			r.report(id, n.Own(), n.Weight())
+			r.report(id, n.Report(id))
 		}
 	}
 }
 
 // report sends a report.
-func (r *Replica) report(to uint64, f placement.Figure, weight int) {
-	own := uint64(0)
+func (r *Replica) report(to uint64, what placement.Report) {
+	f := what.Figure
+	h := wire.Health{Sync: f.Sync, Turn: f.Turn, Wait: f.Wait, Send: f.Send, Stalled: f.Stalled, Weight: uint64(what.Weight), Stamp: what.Stamp, Answers: what.Answers, Held: what.Held}
 	if r.placing.weight != 0 {
-		own = 1 + uint64(placement.Weigh(r.placing.weight))
+		h.GroupWeight = 1 + uint64(placement.Weigh(r.placing.weight))
 	}
-	r.post(to, wire.Health{Sync: f.Sync, Turn: f.Turn, Wait: f.Wait, Send: f.Send, Stalled: f.Stalled, Weight: uint64(weight), GroupWeight: own})
+	for _, l := range what.Links {
+		h.Links = append(h.Links, wire.HealthLink(l))
+	}
+	r.post(to, h)
 }
 
 // receiveHealth takes a report. The report is of a node, and no sign that the node is a member of this group.
@@ -140,7 +144,14 @@ func (r *Replica) receiveHealth(from uint64, h wire.Health) {
 		return
 	}
 	weight := func(w uint64) int { return int(min(w, placement.MaxWeight)) }
-	r.cfg.Placement.Heard(from, placement.Figure{Sync: h.Sync, Turn: h.Turn, Wait: h.Wait, Send: h.Send, Stalled: h.Stalled}, weight(h.Weight))
+	what := placement.Report{
+		Figure: placement.Figure{Sync: h.Sync, Turn: h.Turn, Wait: h.Wait, Send: h.Send, Stalled: h.Stalled}, Weight: weight(h.Weight),
+		Stamp: h.Stamp, Answers: h.Answers, Held: h.Held,
+	}
+	for _, l := range h.Links {
+		what.Links = append(what.Links, placement.Link(l))
+	}
+	r.cfg.Placement.Heard(from, what)
 	if h.GroupWeight == 0 || !isMember(r.host.conf, from) {
 		return
 	}
@@ -187,7 +198,7 @@ func (r *Replica) lookForBetter(passed time.Duration) {
 	if r.ticks-r.ledSince < uint64(r.cfg.ElectionTick) { // nothing is known of the others
 		return
 	}
-	if p.judge.Idle() && p.weight == 0 && len(p.weights) == 0 && n.Even() && n.Own().Delay() < placement.Worth {
+	if p.judge.Idle() && p.weight == 0 && len(p.weights) == 0 && n.Even() && n.Own().Delay() < placement.Worth && !n.Far() {
 		return
 	}
 	own, others := r.candidates()
@@ -211,6 +222,7 @@ func (r *Replica) candidates() (own placement.Member, others []placement.Member)
 	_, progress := r.core.Members()
 	for _, id := range r.host.conf.GetVoters() {
 		f, _, counts := r.cfg.Placement.Of(id)
+		f.Reach = r.cfg.Placement.Reach(id, r.host.conf.GetVoters())
 		m := placement.Member{ID: id, Figure: f}
 		m.Weight, _ = r.weightOf(id)
 		if id == r.cfg.ID {
@@ -231,6 +243,7 @@ func (r *Replica) placed(former uint64) {
 		return
 	}
 	f, _, _ := n.Of(former)
+	f.Reach = n.Reach(former, r.host.conf.GetVoters())
 	r.placing.judge.Changed(r.now, n.Timeout(), former, f)
 }
 

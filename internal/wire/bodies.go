@@ -160,31 +160,70 @@ func decodeSettings(d *decoder) Settings {
 	return b
 }
 
-func (Health) size() int { return 4*8 + 3*10 }
+func (b Health) size() int { return 4*8 + 3*10 + 3*10 + 2 + len(b.Links)*(10+8) }
 
 func (b Health) encode(e *encoder) {
 	for _, d := range [...]time.Duration{b.Sync, b.Turn, b.Wait, b.Send} {
-		e.uvarint(uint64(min(max(d, 0), maxDelay) / time.Microsecond))
+		e.delay(d)
 	}
 	e.bool(b.Stalled)
 	e.uvarint(b.Weight)
 	e.uvarint(b.GroupWeight)
+	if b.Stamp == 0 {
+		return
+	}
+	e.uvarint(uint64(max(b.Stamp, 0) / time.Microsecond))
+	e.uvarint(uint64(max(b.Answers, 0) / time.Microsecond))
+	e.delay(b.Held)
+	links := b.Links[:min(len(b.Links), maxHealthLinks)]
+	e.uvarint(uint64(len(links)))
+	for _, l := range links {
+		e.uvarint(l.Node)
+		e.delay(l.Round)
+	}
 }
 
 // maxDelay bounds the delays of a Health: a longer one says no more.
 const maxDelay = 24 * time.Hour
 
+func (e *encoder) delay(d time.Duration) {
+	e.uvarint(uint64(min(max(d, 0), maxDelay) / time.Microsecond))
+}
+
+func (d *decoder) delay() time.Duration { return d.micros(maxDelay) }
+
+// micros reads a whole number of microseconds.
+func (d *decoder) micros(most time.Duration) time.Duration {
+	us := d.uvarint()
+	if us > uint64(most/time.Microsecond) {
+		d.fail("%d µs, want at most %v", us, most)
+		return 0
+	}
+	return time.Duration(us) * time.Microsecond
+}
+
 func decodeHealth(d *decoder) (b Health) {
 	for _, delay := range [...]*time.Duration{&b.Sync, &b.Turn, &b.Wait, &b.Send} {
-		us := d.uvarint()
-		if us > uint64(maxDelay/time.Microsecond) {
-			d.fail("a delay of %d µs", us)
-		}
-		*delay = time.Duration(us) * time.Microsecond
+		*delay = d.delay()
 	}
 	b.Stalled, b.Weight, b.GroupWeight = d.bool(), d.uvarint(), d.uvarint()
+	if len(d.b) > 0 {
+		b.Stamp, b.Answers, b.Held, b.Links = d.micros(math.MaxInt64), d.micros(math.MaxInt64), d.delay(), d.healthLinks()
+	}
 	d.rest()
 	return b
+}
+
+// healthLinks reads links.
+func (d *decoder) healthLinks() (links []HealthLink) {
+	n := d.uvarint()
+	if n > maxHealthLinks {
+		d.fail("%d links, want at most %d", n, maxHealthLinks)
+	}
+	for d.err == nil && uint64(len(links)) < n {
+		links = append(links, HealthLink{Node: d.uvarint(), Round: d.delay()})
+	}
+	return links
 }
 
 func decodeLogEnd(d *decoder) LogEnd {

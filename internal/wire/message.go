@@ -327,7 +327,20 @@ type Health struct {
 	// Weight is the node's weight as a leader. GroupWeight is 0, or one more than the weight of the node
 	// in the message's group, where that is another.
 	Weight, GroupWeight uint64
+	// Stamp, Answers and Held, in whole microseconds, and Links are as in placement.Report. Senders of earlier versions
+	// have none of them.
+	Stamp, Answers, Held time.Duration
+	Links                []HealthLink
 }
+
+// HealthLink is the round trip between the sender of a Health and another node, in whole microseconds.
+type HealthLink struct {
+	Node  uint64
+	Round time.Duration
+}
+
+// maxHealthLinks is how many links a Health can have.
+const maxHealthLinks = 32
 
 // maxFirst is how many first members a First can have, and how many sources an Offer.
 const maxFirst = 1000

@@ -84,6 +84,7 @@ func samples() []Message {
 		Fetch{Step: FetchAsk, Stream: 1 << 63, Term: 4, Index: 77},
 		Fetch{Step: FetchLives, Stream: 1<<64 - 1, Term: 1<<64 - 1, Index: 1<<64 - 1, Number: 1<<64 - 1, Until: 1<<64 - 1},
 		Health{},
+		Health{Stamp: 90 * 365 * 24 * time.Hour, Answers: time.Microsecond, Held: maxDelay, Links: []HealthLink{{Node: 1<<64 - 1, Round: maxDelay}, {Node: 2}}},
 		Health{Sync: maxDelay, Turn: time.Microsecond, Wait: maxDelay, Send: maxDelay, Stalled: true, Weight: 1<<64 - 1, GroupWeight: 1<<64 - 1},
 	}
 	var ms []Message

@@ -7,6 +7,7 @@ package main
 const (
 	judgeFile  = "internal/placement/judge.go"
 	healthFile = "internal/placement/node.go"
+	linksFile  = "internal/placement/links.go"
 )
 
 // placing is the bugs of leaders that hand over because of slowness or weights.
@@ -16,13 +17,25 @@ var placing = []bug{
 	{"the patience of leaders does not grow", judgeFile,
 		edit("patience*timeout<<j.level {", "patience*timeout {"), "TestJudgesBoundTheChangesOfLeader", 0},
 	{"a member that led as slowly is tried again", judgeFile,
-		edit("	j.past[former] = ledWith{was.Delay(), now}\n", ""), "TestHandOversThatDoNotHelpEnd", 0},
+		edit("	j.past[former] = ledWith{was.Delay(), was.Reach, now}\n", ""), "TestHandOversThatDoNotHelpEnd", 0},
 	{"a slow leader hands over to a slow member", judgeFile,
-		edit("			return worse(j.expected(now, timeout, m), best)\n", "			return false\n"), "TestSlowLeaderHandsOverToTheLargestWeightAmongTheFast", 0},
+		edit("			return worse(j.expected(now, timeout, m).delay, best)\n", "			return false\n"), "TestSlowLeaderHandsOverToTheLargestWeightAmongTheFast", 0},
 	{"a slow leader hands over to a member of weight 0", judgeFile,
 		edit("m.Fit && (m.Weight > 0 || leader.Weight == 0)", "m.Fit"), "TestLeaderStaysIfNobodyIsKnownToBeBetter", 0},
 	{"ticks may be as late as they like", healthFile,
 		edit("func (n *Node) Ticked(late time.Duration) { n.wait.add(late) }", "func (n *Node) Ticked(time.Duration) {}"), "TestLateTicksAreWaits", 0},
+	{"a leader that is far from the others stays", judgeFile,
+		edit("reach > 0 && worse(own.Figure.Reach, reach)", "reach < 0 && worse(own.Figure.Reach, reach)"), "TestLinksCountBetweenMembersOfTheSameWeight", 0},
+	{"a leader that is preferred leaves for its links", judgeFile,
+		edit("far := near[0].Weight == own.Weight && reach > 0", "far := reach > 0"), "TestLinksCountBetweenMembersOfTheSameWeight", 0},
+	{"leadership goes to and fro for queues on links", judgeFile,
+		edit("		is.reach = max(is.reach, was.reach)\n", ""), "TestQueuesOfEveryLeaderMoveLeadershipOnce", 0},
+	{"an answer's time at the other node counts as its way", linksFile,
+		edit("took := now - r.Answers - max(r.Held, 0)", "took := now - r.Answers"), "TestNodesKnowHowLongEachTakesToReachAMajority", 0},
+	{"nodes that are no voters count for a majority", linksFile,
+		edit("l.Node == id || !slices.Contains(voters, l.Node)", "l.Node == id"), "TestReachIsToAMajorityOfTheVoters", 0},
+	{"an answer of any age counts", linksFile,
+		edit("now-r.Answers > roundsLast*timeout || took < 0", "took < 0"), "TestRoundTripsAreOfAnswersThatCanBe", 0},
 	{"each group sends a report", healthFile,
 		edit("if o.sent && now-o.sentAt < n.cfg.Timeout {", "if o.sent && now < 0 {"), "TestReportsBelongToNodesNotToGroups", 0},
 }

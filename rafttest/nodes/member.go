@@ -92,7 +92,7 @@ func newMember(n *node, g *group) (*member, error) {
 		err = m.writeNow(*w)
 	}
 	if err == nil {
-		err = m.found()
+		err = m.found(w)
 	}
 	if err == nil {
 		m.r, err = replica.New(cfg)
@@ -107,13 +107,18 @@ func newMember(n *node, g *group) (*member, error) {
 	return m, err
 }
 
-// found takes the log as it is at the start.
-func (m *member) found() error {
+// found takes the log as it is at the start, after the write that has begun the log anew, if there was one.
+func (m *member) found(anew *storage.Write) error {
 	h := m.g.heldBy(m.n)
-	if m.n.disk.damage == nil { // else the log before the damage counts: an operator repairs the files
-		if err := h.found(m.log); err != nil {
-			return err
-		}
+	var err error
+	switch {
+	case m.n.disk.damage == nil:
+		err = h.found(m.log)
+	case anew != nil: // the log before the damage counts, as an operator repairs the files, and then this write
+		err = h.durable(*anew)
+	}
+	if err != nil {
+		return err
 	}
 	m.commits.logged(h.entries)
 	return nil

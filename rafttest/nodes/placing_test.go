@@ -261,3 +261,58 @@ func TestPreferredNodeLeads(t *testing.T) {
 	t.Logf("%d elections; %d hand-overs to nodes with larger weights, in the last lives of nodes", elections, preferred)
 	require.NotZero(t, preferred)
 }
+
+// TestLeadershipLeavesSlowLinks has what a leader sends and receives take ten times as long. Within nine election timeouts another member
+// leads, and writes at the other nodes take about as long as before. A leader with a larger weight than the others stays.
+func TestLeadershipLeavesSlowLinks(t *testing.T) {
+	t.Parallel()
+	var longest time.Duration
+	for seed := *firstSeed; seed < *firstSeed+*placingSeeds; seed++ {
+		preferred := seed%4 == 0
+		s := newScenario(t, seed, func(p *plan) {
+			p.placing.on, p.voters = true, 3+2*int(seed/2%2)
+			p.think, p.deadline, p.costs.Sync, p.costs.Delay = time.Millisecond, 5*electionTime, time.Millisecond, time.Millisecond
+		})
+		g := s.groups[0]
+		leader := g.leading()
+		if preferred {
+			require.NoError(t, leader.n.place.SetWeight(200))
+		}
+		var writers []*writer
+		for _, n := range s.nodes[:s.plan.voters] {
+			if n != leader.n {
+				writers = append(writers, s.addWriter(n), s.addWriter(n))
+			}
+		}
+		s.pass(3 * electionTime)
+		before := s.median(writers, 5*electionTime)
+		require.Same(t, leader, g.leading(), "seed %d: leadership moves without a reason", seed)
+		changes, began := g.changes, s.Now()
+		const lasting = 60 * electionTime
+		for _, n := range s.nodes {
+			if n != leader.n {
+				s.net.Link(n.id, leader.n.id).Slow(lasting)
+				s.net.Link(leader.n.id, n.id).Slow(lasting)
+			}
+		}
+		if preferred {
+			s.pass(20 * electionTime)
+			require.Same(t, leader, g.leading(), "seed %d: weights come before links", seed)
+			s.end()
+			continue
+		}
+		s.reaches(9*electionTime, fmt.Sprintf("seed %d: leadership leaves node %d", seed, leader.n.id), func() bool {
+			m := g.leading()
+			return m != nil && m != leader
+		})
+		longest = max(longest, s.Now()-began)
+		s.pass(2 * electionTime)
+		after := s.median(writers, 20*electionTime)
+		t.Logf("seed %d: %d voters: writes take %v, then %v", seed, s.plan.voters, before, after)
+		require.Less(t, after, 2*before, "seed %d", seed)
+		require.NotSame(t, leader, g.leading(), "seed %d", seed)
+		require.LessOrEqual(t, g.changes-changes, 2, "seed %d: leadership flaps", seed)
+		s.end()
+	}
+	t.Logf("the longest time of a leader with slow links: %v", longest)
+}

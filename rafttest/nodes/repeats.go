@@ -32,7 +32,7 @@ type repeats struct {
 
 func (p *plan) drawRepeats(d world.Draws) {
 	r := &p.repeats
-	if r.every = d.Every(0.3, 100*time.Millisecond, 500*time.Millisecond); r.every == 0 {
+	if r.every = d.Every(0.5, 50*time.Millisecond, 250*time.Millisecond); r.every == 0 {
 		return
 	}
 	r.again, r.uneven = d.Chance(0.8), d.Chance(0.8)

@@ -95,6 +95,7 @@ var help = map[string]string{
 	"node.Health.Turn":    "now: Seconds that a turn of a group takes at a node, in the slow quarter of the time.",
 	"node.Health.Wait":    "now: Seconds for which an input waits for a turn at a node, in the slow quarter of the time.",
 	"node.Health.Send":    "now: Seconds for which messages of a node have waited to be sent to the nearer half of the others.",
+	"node.Health.Reach":   "now: Seconds of a round trip from this node to the nearer half of the others; 0 of other nodes.",
 	"node.Health.Stalled": "now: 1 if a group cannot write at a node.",
 	"node.Age":            "now: Seconds since the report of a node; 0 of this node.",
 	"node.Counts":         "now: 1 if the report of a node is new enough to count, and at this node.",

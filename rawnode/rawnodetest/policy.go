@@ -75,7 +75,7 @@ var policyRules = []rule[*trial]{
 // garbage fills units before Assign; Assign must overwrite all of it.
 const garbage = -77
 
-// round draws a round of n voters and some learners.
+// round draws a round of n voters, with slots for some learners behind.
 func (t *trial) round(n int) *ecraft.Round {
 	learners := 0
 	if t.rng.IntN(3) == 0 {
@@ -87,9 +87,9 @@ func (t *trial) round(n int) *ecraft.Round {
 		Voters: n, Layout: ecraft.NewLayout(n, n-1+learners),
 	}
 	sick := t.rng.IntN(4)
-	for i := range n - 1 + learners {
+	for i := range n - 1 {
 		r.Followers = append(r.Followers, ecraft.Member{
-			ID: uint64(i) + 2, Voter: i < n-1, Healthy: sick == 0 || t.rng.IntN(4) >= sick, Lags: t.rng.IntN(8) == 0,
+			ID: uint64(i) + 2, Healthy: sick == 0 || t.rng.IntN(4) >= sick, Lags: t.rng.IntN(8) == 0,
 		})
 	}
 	return r
@@ -123,14 +123,17 @@ func (t *trial) each(from int, check func(r *ecraft.Round, units []int, plan ecr
 // watch shows an observer some traffic with the followers of a round, and with others.
 func (t *trial) watch(o ecraft.Observer, r *ecraft.Round, events int) {
 	for _, f := range r.Followers {
-		o.Joined(f.ID, t.now)
+		o.Joined(f.ID, true, t.now)
+	}
+	for slot := len(r.Followers); slot < r.Layout.Slots; slot++ {
+		o.Joined(uint64(slot)+2, false, t.now)
 	}
 	index := r.Index
 	for range events {
 		t.now += time.Duration(t.rng.Int64N(int64(20 * time.Millisecond)))
 		now := t.now
-		id := uint64(1 + t.rng.IntN(len(r.Followers)+3)) // some ids are no members
-		switch t.rng.IntN(9) {
+		id := uint64(1 + t.rng.IntN(r.Layout.Slots+3)) // learners too, and some ids are no members
+		switch t.rng.IntN(10) {
 		case 0, 1:
 			index++
 			o.Proposed(index, 1+t.rng.IntN(1<<20), now)
@@ -147,6 +150,10 @@ func (t *trial) watch(o ecraft.Observer, r *ecraft.Round, events int) {
 			o.QueueHint(id, t.rng.IntN(1<<24), t.rng.Float64()*1e8, now)
 		case 8:
 			o.Sent(id, index, t.rng.IntN(1000), now)
+		case 9:
+			if w, ok := o.(ecraft.Worker); ok {
+				w.Busy(id-1, t.rng.Float64())
+			}
 		}
 	}
 	// Here the silent followers have been silent for long, and the healthy followers have just
@@ -198,7 +205,7 @@ func (t *trial) healthy() error {
 			switch {
 			case !f.Healthy || f.Lags:
 				answer[i] = 0
-			case f.Voter:
+			default:
 				voters++
 			}
 		}
@@ -311,7 +318,7 @@ func (t *trial) observes() error {
 			case 1:
 				o.Reset(t.now)
 			case 2:
-				o.Joined(uint64(t.rng.IntN(12)), t.now)
+				o.Joined(uint64(t.rng.IntN(12)), t.rng.IntN(2) == 0, t.now)
 			}
 			t.watch(o, r, 10)
 			t.now += time.Second
@@ -334,7 +341,7 @@ func (t *trial) paces() error {
 		if o, ok := p.(ecraft.Observer); ok {
 			o.Reset(0)
 			for _, f := range r.Followers {
-				o.Joined(f.ID, 0)
+				o.Joined(f.ID, true, 0)
 			}
 		}
 		for _, f := range r.Followers {

@@ -5,6 +5,7 @@ package rawnodetest_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -44,11 +45,13 @@ func (o *odd) Assign(r *ecraft.Round, units []int) ecraft.Plan {
 		}
 		o.last = r.Followers
 	case "counts learners":
-		round.Followers = nil
-		for _, f := range r.Followers {
-			f.Voter = true
-			round.Followers = append(round.Followers, f)
+		for slot := len(r.Followers); slot < r.Layout.Slots; slot++ {
+			round.Followers = append(slices.Clone(round.Followers), ecraft.Member{ID: uint64(slot) + 2, Healthy: true})
 		}
+		all := make([]int, len(round.Followers))
+		plan := ecraft.Levelled{}.Assign(&round, all)
+		copy(units, all)
+		return plan
 	case "takes the silent for healthy":
 		round.Followers = nil
 		for _, f := range r.Followers {
@@ -96,9 +99,9 @@ func (o *odd) Assign(r *ecraft.Round, units []int) ecraft.Plan {
 const garbageOfSuite = -77
 
 // Joined, Sent and Room have bugs of observers and pacers.
-func (o *odd) Joined(member uint64, now time.Duration) {
+func (o *odd) Joined(member uint64, voter bool, now time.Duration) {
 	o.seen[member] = new(int)
-	o.Policy.Joined(member, now)
+	o.Policy.Joined(member, voter, now)
 }
 
 func (o *odd) Sent(to, last uint64, bytes int, now time.Duration) {

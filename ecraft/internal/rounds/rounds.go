@@ -10,7 +10,7 @@ import "github.com/weftraft/weft/ecraft"
 func Of(n int, size int, dead uint) *ecraft.Round {
 	r := &ecraft.Round{Size: size, Voters: n, Layout: ecraft.NewLayout(n, n-1)}
 	for i := range n - 1 {
-		r.Followers = append(r.Followers, ecraft.Member{ID: uint64(i) + 2, Voter: true, Healthy: dead>>i&1 == 0})
+		r.Followers = append(r.Followers, ecraft.Member{ID: uint64(i) + 2, Healthy: dead>>i&1 == 0})
 	}
 	return r
 }

@@ -81,6 +81,12 @@ func (all *accounts) healthy(id uint64) bool {
 	return id == all.id || a != nil && !a.unreachable && all.ticks-a.heardTick <= 2*all.cfg.HeartbeatTick+1
 }
 
+// unreachable reports whether the host could not reach a member since the member was heard.
+func (all *accounts) unreachable(id uint64) bool {
+	a := all.of[id]
+	return a != nil && a.unreachable
+}
+
 // reported takes a member's report from an acknowledgement, and says whether it is one.
 func (all *accounts) reported(a *account, m *pb.Message) bool {
 	p, err := parseReport(m.GetContext())

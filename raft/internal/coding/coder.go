@@ -18,6 +18,7 @@ type Coder struct {
 	parts
 	intake intake
 	pushes pushes
+	passes *passes // nil: nothing was passed on
 
 	// Invariant: leads is set if and only if role is Leader, recovery if and only if it
 	// is Winner; after each call, role and term are the View's.
@@ -70,6 +71,7 @@ func (c *Coder) Turned(role extend.Role, term, lead uint64) {
 // Tick lets a tick pass.
 func (c *Coder) Tick() {
 	c.ticks++
+	c.lookAtProcessors()
 	c.noteHeldBack()
 	if at, ok := c.wants.stuckAt(); ok && at != c.saidStuck {
 		c.saidStuck = at

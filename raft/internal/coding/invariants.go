@@ -149,8 +149,8 @@ func (c *Coder) brokenLeading() error {
 			return fmt.Errorf("%x has a slot, and is no follower", id)
 		}
 	}
-	if len(l.slots.members) != len(l.slots.round.Followers) || len(l.slots.members) != len(l.slots.units) {
-		return fmt.Errorf("%d members have slots, the policy sees %d", len(l.slots.members), len(l.slots.round.Followers))
+	if len(l.slots.members) < len(l.slots.round.Followers) || len(l.slots.members) != len(l.slots.units) {
+		return fmt.Errorf("%d members have slots and %d have units, the policy sees %d", len(l.slots.members), len(l.slots.units), len(l.slots.round.Followers))
 	}
 	return nil
 }

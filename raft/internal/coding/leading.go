@@ -59,6 +59,9 @@ func newLeading(p *parts) *leading {
 
 // tick lets a tick pass.
 func (l *leading) tick() {
+	if w, ok := l.observer().(ecraft.Worker); ok {
+		w.Busy(0, l.busy.float())
+	}
 	l.hedger.hedge()
 	l.unblock()
 	l.stuck.serve(l.slots.members, l.forms.blocked)
@@ -125,9 +128,14 @@ func (l *leading) heardAppend(m *pb.Message) {
 	if m.GetIndex() > l.match(m.GetFrom()) {
 		a.acked = moment{now, l.ticks}
 	}
-	if o := l.observer(); o != nil {
-		o.Acked(m.GetFrom(), m.GetIndex(), a.held, now)
+	o := l.observer()
+	if o == nil {
+		return
 	}
+	if w, ok := o.(ecraft.Worker); ok {
+		w.Busy(m.GetFrom(), a.busy.float())
+	}
+	o.Acked(m.GetFrom(), m.GetIndex(), a.held, now)
 }
 
 // reported takes a member's report from an acknowledgement.

@@ -62,6 +62,7 @@ func (c *Coder) Handled(m *pb.Message) {
 	case pb.MsgApp:
 		f := &c.intake.fresh
 		c.pushes.share(f.ents, f.envs, m.GetCommit())
+		c.passes.noted()
 		*f = accepted{}
 	case pb.MsgHeartbeat:
 		if c.raft.Role() == extend.Follower {
@@ -202,6 +203,12 @@ func (c *Coder) stepUnits(m *pb.Message) error {
 			return l.check.headersArrived(m)
 		}
 		return nil
+	}
+	switch purpose {
+	case forPass:
+		return c.passed(m)
+	case forPush:
+		c.passOn(m)
 	}
 	var refused error
 	for _, e := range m.GetEntries() {

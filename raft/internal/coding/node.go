@@ -27,6 +27,9 @@ type node struct {
 	ticks int
 	// plain is set by Densify: nothing new is to be coded.
 	plain bool
+	// busy is the share of time for which this node's processors were busy, as of the
+	// last tick.
+	busy share
 	// acked is the last index acknowledged by this node in its term.
 	//
 	// Invariant: at most the last index.
@@ -65,10 +68,29 @@ func (n *node) observer() ecraft.Observer {
 	return o
 }
 
+// lookAtProcessors asks the host how busy processors are.
+func (n *node) lookAtProcessors() {
+	if n.cfg.Busy != nil {
+		n.busy = shareOf(n.cfg.Busy())
+	}
+}
+
 // follows reports whether a node is a member here or, at a leader, one to come.
 func (n *node) follows(id uint64) bool {
 	_, ok := n.raft.Progress(id)
 	return ok
+}
+
+// learns reports whether a node is a learner.
+func (n *node) learns(id uint64) bool {
+	pr, ok := n.raft.Progress(id)
+	return ok && pr.IsLearner
+}
+
+// votes reports whether a node is a voter.
+func (n *node) votes(id uint64) bool {
+	pr, ok := n.raft.Progress(id)
+	return ok && !pr.IsLearner
 }
 
 // match returns the index acknowledged by a member; 0 for a node that is not followed.
@@ -176,6 +198,7 @@ const (
 // The Context of MsgUnits and MsgUnitsAsk is one byte, the message's purpose.
 const (
 	forPush         = 'p' // a push: units without a question
+	forPass         = 'o' // units of a voter's push, passed on by a learner to another
 	forAnswer       = 'a' // the answer to a question for units
 	forAsk          = 'q' // a question of a node that applies, or sends on
 	forRecover      = 'r' // a question of a new leader, and its answer

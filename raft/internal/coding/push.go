@@ -4,6 +4,8 @@
 package coding
 
 import (
+	"slices"
+
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
@@ -13,7 +15,8 @@ import (
 
 // A follower pushes units: when its units of an entry are durable, the follower
 // acknowledges the entry and pushes the units to the members that need them, by a
-// schedule that follows from the header: no request, one delay.
+// schedule that follows from the header: no request, one delay. Voters push one payload
+// to all learners together, behind all pushes to voters; the learners pass it on, see passes.
 
 // pushes is the units that this node has yet to push.
 type pushes struct {
@@ -93,37 +96,71 @@ type parcels struct {
 // pack adds the pushes of one entry by the schedule. A node that was assigned the whole
 // payload makes the units of its slot.
 func (p *parcels) pack(s *pushes, id ecraft.ID, env *ecraft.Envelope) {
-	p.targets = gossip.Targets(&env.Header, s.id, p.targets[:0])
+	p.targets = gossip.Targets(&env.Header, s.id, id.Index, s.learns, p.targets[:0])
 	var word *ecraft.Codeword
 	if env.Payload != nil && len(p.targets) > 0 {
 		word = ecraft.NewCodeword(&env.Header, env.Payload)
 		defer word.Free()
 	}
+	strip := func(t gossip.Push) ecraft.Strip {
+		if word != nil {
+			return word.Strip(env.SlotOf(s.id), t.First, t.Count)
+		}
+		return env.Own.Sub(t.First, t.Count)
+	}
+	readers := env.Members[gossip.FirstReader(&env.Header, s.learns):]
 	var (
 		data   []byte // shared by receivers of the same units
 		packed int
+		read   map[uint64][]ecraft.Strip
 	)
 	for _, t := range p.targets {
-		if a := s.accounts.of[t.Peer]; a != nil && a.unreachable {
+		if slices.Contains(readers, t.Peer) {
+			if to := s.inReach(readers, t.Peer); to != 0 {
+				if read == nil {
+					read = map[uint64][]ecraft.Strip{}
+				}
+				read[to] = append(read[to], strip(t))
+			}
+			continue
+		}
+		if s.accounts.unreachable(t.Peer) {
 			continue // when it is back, the member asks for the units
 		}
 		if t.Count != packed {
-			strip := env.Own.Sub(0, t.Count)
-			if word != nil {
-				strip = word.Strip(env.SlotOf(s.id), 0, t.Count)
-			}
-			data, packed = gossip.AppendUnits(nil, strip), t.Count
+			data, packed = gossip.AppendUnits(nil, strip(t)), t.Count
 		}
-		i := p.open(t.Peer)
-		if i < 0 {
-			i = len(p.to)
-			p.to = append(p.to, t.Peer)
-			p.bytes = append(p.bytes, 0)
-			p.content = append(p.content, s.unitsMessage(MsgUnits, t.Peer, forPush))
-		}
-		p.content[i].Entries = append(p.content[i].Entries, named(id, data))
-		p.bytes[i] += len(data)
+		p.add(s.node, forPush, t.Peer, named(id, data))
 	}
+	for _, to := range readers {
+		if strips := read[to]; len(strips) > 0 {
+			p.add(s.node, forPush, to, named(id, gossip.AppendUnits(nil, strips...)))
+		}
+	}
+}
+
+// inReach returns a reader, or the next that can be reached; 0: none can be.
+func (s *pushes) inReach(readers []uint64, reader uint64) uint64 {
+	first := slices.Index(readers, reader)
+	for i := range readers {
+		if id := readers[(first+i)%len(readers)]; !s.accounts.unreachable(id) {
+			return id
+		}
+	}
+	return 0
+}
+
+// add puts an entry's units into the receiver's last parcel, or into a new one.
+func (p *parcels) add(n *node, purpose byte, to uint64, e *pb.Entry) {
+	i := p.open(to)
+	if i < 0 {
+		i = len(p.to)
+		p.to = append(p.to, to)
+		p.bytes = append(p.bytes, 0)
+		p.content = append(p.content, n.unitsMessage(MsgUnits, to, purpose))
+	}
+	p.content[i].Entries = append(p.content[i].Entries, e)
+	p.bytes[i] += len(e.GetData())
 }
 
 // open returns the position of the receiver's last parcel if there is room in the
@@ -140,12 +177,18 @@ func (p *parcels) open(to uint64) int {
 	return -1
 }
 
-// ship sends the parcels when their units are durable here.
+// ship sends the parcels when their units are durable here: those to voters, and then
+// those to learners, which nothing waits for.
 func (s *pushes) ship(p *parcels) {
-	for i, to := range p.to {
-		ents := p.content[i].Entries
-		s.Ask(extend.Effect{Do: extend.Vouch, Msg: p.content[i], Holds: p.content[i].GetIndex()})
-		s.emit(Event{Kind: Pushed, Peer: to, Count: len(ents), Bytes: dataBytes(ents)})
+	for _, learners := range []bool{false, true} {
+		for i, to := range p.to {
+			if s.learns(to) != learners {
+				continue
+			}
+			ents := p.content[i].Entries
+			s.Ask(extend.Effect{Do: extend.Vouch, Msg: p.content[i], Holds: p.content[i].GetIndex()})
+			s.emit(Event{Kind: Pushed, Peer: to, Count: len(ents), Bytes: dataBytes(ents)})
+		}
 	}
 }
 

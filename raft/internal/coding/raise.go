@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"go.etcd.io/raft/v3/quorum"
+
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft/internal/extend"
 )
@@ -36,6 +38,7 @@ type raiser struct {
 // number of entries that ride; 0 if no entry needs units, or if no carrier would help
 // now.
 func (x *raiser) raise(alive func(id uint64) bool) int {
+	alive = x.voting(alive)
 	level := x.levelOf(alive)
 	if level < 1 || len(x.unplaced.made) > 0 {
 		return 0
@@ -56,8 +59,19 @@ func (x *raiser) raise(alive func(id uint64) bool) int {
 	return len(late)
 }
 
+// voting leaves those in alive that vote in some set that counts: riders for learners would
+// help no commit.
+func (x *raiser) voting(alive func(id uint64) bool) func(id uint64) bool {
+	sets := x.raft.Electorate().Sets()
+	votes := func(id uint64) bool {
+		return slices.ContainsFunc(sets, func(v quorum.MajorityConfig) bool { _, ok := v[id]; return ok })
+	}
+	return func(id uint64) bool { return votes(id) && alive(id) }
+}
+
 // cost returns the bytes of units that raise would send.
 func (x *raiser) cost(alive func(id uint64) bool) (bytes int) {
+	alive = x.voting(alive)
 	level := x.levelOf(alive)
 	for _, rec := range x.ledger.behind(x.log.Committed()) {
 		if x.enoughWith(rec, alive) {
@@ -303,9 +317,9 @@ func (h *hedger) takesItsTime(rec *record, answered func(id uint64) bool, now ti
 	return !ecraft.HedgeWaived(rec.plan, now-rec.born, true) && h.levelOf(coming) >= 1 && h.enoughWith(rec, coming)
 }
 
-// othersAreWell reports whether all members that have not answered were heard from.
+// othersAreWell reports whether all voters that have not answered were heard from.
 func (h *hedger) othersAreWell(answered func(id uint64) bool) bool {
-	for _, id := range h.slots.members {
+	for _, id := range h.slots.voters() {
 		if !answered(id) && !h.accounts.healthy(id) {
 			return false
 		}

@@ -24,6 +24,9 @@ type report struct {
 	// peer has units of the entry stuckAt; dense says that no entry of the log is
 	// coded.
 	plain, stuck, dense bool
+	// busy is the share of time for which the member's processors are busy. A report
+	// without the field says 0.
+	busy share
 	// prefix is Coding.ClearPrefix.
 	prefix uint64
 	// released is the highest index that the member will never ask for again, because
@@ -41,8 +44,23 @@ const (
 	flagPlain     = 1 << 0
 	flagStuck     = 1 << 1
 	flagDense     = 1 << 2
-	maxReport     = 2 + 6*binary.MaxVarintLen64
+	maxReport     = 2 + 7*binary.MaxVarintLen64
 )
+
+// share is a part of a whole, in thousandths.
+type share uint16
+
+const whole = 1000
+
+// shareOf bounds a share, also one that is no number.
+func shareOf(x float64) share {
+	if x > 0 {
+		return share(min(x, 1) * whole)
+	}
+	return 0
+}
+
+func (s share) float() float64 { return float64(s) / whole }
 
 func (p report) encode() []byte {
 	flags := byte(0)
@@ -58,6 +76,9 @@ func (p report) encode() []byte {
 	b := append(make([]byte, 0, 32), reportVersion, flags)
 	for _, v := range []uint64{p.prefix, p.released, p.completed, p.applied, uint64(p.held / time.Microsecond), p.stuckAt} {
 		b = binary.AppendUvarint(b, v)
+	}
+	if p.busy > 0 {
+		b = binary.AppendUvarint(b, uint64(p.busy))
 	}
 	return b
 }
@@ -78,6 +99,13 @@ func parseReport(b []byte) (p report, err error) {
 			return report{}, fmt.Errorf("%w: it ends early", errReport)
 		}
 		b = b[n:]
+	}
+	if len(b) > 0 {
+		busy, n := binary.Uvarint(b)
+		if n <= 0 {
+			return report{}, fmt.Errorf("%w: it ends early", errReport)
+		}
+		p.busy = share(min(busy, whole))
 	}
 	p.held = time.Duration(min(held, uint64(time.Hour/time.Microsecond))) * time.Microsecond
 	return p, nil
@@ -108,6 +136,7 @@ func (r *reports) report() report {
 		completed: r.payloads.completeTo(),
 		applied:   r.log.Applied(),
 		held:      r.storing,
+		busy:      r.busy,
 	}
 	p.stuckAt, p.stuck = r.wants.stuckAt()
 	return p

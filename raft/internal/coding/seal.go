@@ -96,18 +96,20 @@ func (s *sealer) assign(index uint64, size int, now time.Duration) (plan ecraft.
 		f.Lags = pr.Next <= s.log.Committed()
 	}
 	s.slots.round.Index, s.slots.round.Size, s.slots.round.Now = index, size, now
-	plan = s.cfg.Policy.Assign(&s.slots.round, s.slots.units)
-	d := s.slots.round.Layout.D
-	for i, u := range s.slots.units {
-		s.slots.units[i] = min(max(u, 0), d)
+	d, units := s.slots.round.Layout.D, s.slots.units[:len(s.slots.round.Followers)]
+	plan = s.cfg.Policy.Assign(&s.slots.round, units)
+	for i, u := range units {
+		units[i] = min(max(u, 0), d)
 	}
+	clear(s.slots.units[len(units):]) // after Reduce
 	partial := func(u int) bool { return u != d && (u != 0 || size >= leastLevelOne) }
-	return plan, !slices.ContainsFunc(s.slots.units, partial)
+	whole = !slices.ContainsFunc(units, partial)
+	return plan, whole && (!s.slots.readers() || plan.Plain || size < leastLevelOne)
 }
 
 // leastLevelOne is the size of a payload from which on an envelope is worth its header
 // although all followers with units get all: the other followers need no copy when they
-// are back.
+// are back, and learners get theirs from the followers.
 const leastLevelOne = 8 << 10
 
 // sealCoded wraps the payload as units by the assignment in the slots.

@@ -13,8 +13,8 @@ import (
 // id. All is made anew when the members change, and not changed: headers share members.
 type slots struct {
 	*node
-	// Invariant: each of members is a follower of now, and round, the members in the
-	// policy's form, has as many.
+	// Invariant: each of members is a follower of now, round has the voters among the
+	// members in the policy's form, and units an entry for each member: 0 for learners.
 	members []uint64
 	round   ecraft.Round
 	units   []int
@@ -23,7 +23,7 @@ type slots struct {
 // arrange gives each follower its slot, for entries from now on, and returns the
 // followers that left, if the policy learns.
 func (s *slots) arrange() (left []uint64) {
-	was := s.members
+	was, voted := s.members, len(s.round.Followers)
 	s.members = nil
 	var learners []uint64
 	for _, id := range s.raft.Electorate().Everyone() {
@@ -44,24 +44,33 @@ func (s *slots) arrange() (left []uint64) {
 	s.round = ecraft.Round{
 		Voters:    smallest,
 		Layout:    ecraft.NewLayout(smallest, len(s.members)),
-		Followers: make([]ecraft.Member, len(s.members)),
+		Followers: make([]ecraft.Member, voters),
 	}
-	for i, id := range s.members {
-		s.round.Followers[i] = ecraft.Member{ID: id, Voter: i < voters}
+	for i, id := range s.members[:voters] {
+		s.round.Followers[i] = ecraft.Member{ID: id}
 	}
 	if o := s.observer(); o != nil {
 		now := s.now()
-		for _, id := range was {
-			if !slices.Contains(s.members, id) {
-				o.Left(id)
+		for i, id := range was {
+			switch at := slices.Index(s.members, id); {
+			case at < 0:
 				left = append(left, id)
+				o.Left(id)
+			case (i < voted) != (at < voters):
+				o.Left(id)
 			}
 		}
-		for _, id := range s.members {
-			if !slices.Contains(was, id) {
-				o.Joined(id, now)
+		for i, id := range s.members {
+			if at := slices.Index(was, id); at < 0 || (at < voted) != (i < voters) {
+				o.Joined(id, i < voters, now)
 			}
 		}
 	}
 	return left
 }
+
+// voters returns the followers with a vote.
+func (s *slots) voters() []uint64 { return s.members[:len(s.round.Followers)] }
+
+// readers reports whether there are learners.
+func (s *slots) readers() bool { return len(s.members) > len(s.round.Followers) }

@@ -22,6 +22,11 @@ import (
 // arrived adds units of an entry, from another node or from this node's log.
 func (p *payloads) arrived(id ecraft.ID, from uint64, s ecraft.Strip) error {
 	complete, err := p.store.Add(id, from, s)
+	return p.added(id, from, complete, err)
+}
+
+// added notes what came of adding units.
+func (p *payloads) added(id ecraft.ID, from uint64, complete bool, err error) error {
 	if complete { // in spite of bad units
 		p.completed(id)
 	}

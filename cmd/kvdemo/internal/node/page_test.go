@@ -110,7 +110,7 @@ func TestPolicySwitch(t *testing.T) {
 	assigned := func() []int {
 		r := &ecraft.Round{Index: 1, Size: 6000, Voters: 5, Layout: ecraft.NewLayout(5, 4)}
 		for id := range uint64(4) {
-			r.Followers = append(r.Followers, ecraft.Member{ID: id + 2, Voter: true, Healthy: true})
+			r.Followers = append(r.Followers, ecraft.Member{ID: id + 2, Healthy: true})
 		}
 		units := make([]int, 4)
 		p.policy().Assign(r, units)

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/placement"
 	"github.com/weftraft/weft/rawnode"
 )
 
@@ -21,7 +22,7 @@ import (
 func TestLeaderWeightIsShownAndChanged(t *testing.T) {
 	p, err := rawnode.NewPlacement(rawnode.PlacementConfig{ID: 2, Weight: WeightSetting(0)})
 	require.NoError(t, err)
-	p.Heard(1, rawnode.Health{Sync: 3 * time.Millisecond, Stalled: true}, 40)
+	p.Heard(1, placement.Report{Figure: rawnode.Health{Sync: 3 * time.Millisecond, Stalled: true}, Weight: 40})
 	a := &admin{n: &node{cfg: Config{ID: 2, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}, placement: p}}
 	resp, err := a.SetLeaderWeight(t.Context(), &kvpb.SetLeaderWeightRequest{})
 	require.NoError(t, err)

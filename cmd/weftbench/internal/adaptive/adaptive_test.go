@@ -77,6 +77,36 @@ func TestOursIsNearTheBestLevel(t *testing.T) {
 	}
 }
 
+// TestProcessorsThatBind checks that in closed loops ours is as good as full copies where coding only
+// costs processors, and as good as units where the link binds although processors are busy.
+func TestProcessorsThatBind(t *testing.T) {
+	sizes := []int{3, 5}
+	if testing.Short() {
+		sizes = sizes[:1]
+	}
+	for _, n := range sizes {
+		for _, name := range []string{"one-machine", "machines", "one-machine-100m"} {
+			for _, mix := range []mix{one("4KB", 4<<10), one("64KB", 64<<10)} {
+				require.Less(t, ratio(t, n, name, mix, loads[1], metrics[0]), 1/0.97, "N=%d %s %s", n, name, mix.Name)
+			}
+		}
+	}
+}
+
+// TestWithoutReportsProcessorsAreNotSeen is the reason for reports: by links alone units are chosen
+// where full copies are far better.
+func TestWithoutReportsProcessorsAreNotSeen(t *testing.T) {
+	net := network(t, 5, "one-machine")
+	run := func(s Side, deaf bool) run {
+		m := newModel(net, s, 1)
+		m.deaf = deaf
+		return drive(m, &net, one("64KB", 64<<10), loads[1], small, 1)
+	}
+	full := run(fixedLevel(1), false).perSecond
+	require.Greater(t, run(ours(), false).perSecond, 0.97*full)
+	require.Less(t, run(ours(), true).perSecond, 0.8*full)
+}
+
 // TestModelKnowsItsLimits checks that closed loops of many clients reach the capacity of the
 // interface at each level; full copies reach a third of the best level.
 func TestModelKnowsItsLimits(t *testing.T) {
@@ -186,12 +216,23 @@ func TestReport(t *testing.T) {
 	}
 	r, err := Run(t.Context(), Options{Nodes: []int{3}, Quick: true, Seed: 1}, io.Discard)
 	require.NoError(t, err)
+	mean := func(of Row, side string) float64 {
+		i := slices.IndexFunc(r.Rows, func(x Row) bool { return x.Group == of.Group && x.Metric == of.Metric && x.Side == side })
+		return r.Rows[i].Mean
+	}
 	for _, row := range r.Rows {
 		require.Positive(t, row.Cells)
 		require.NotEmpty(t, row.WorstCell)
-		if row.Side == "ours" {
-			require.Less(t, row.Mean, 1.35, "%+v", row)
+		if row.Side != "ours" {
+			continue
 		}
+		if row.Group == "processors" && row.Metric == "mean at 95%, from the start" {
+			// Near the limit of processors what came before the first verdict waits for long.
+			require.Less(t, row.Mean, 1.5*mean(row, "full copies"), "%+v", row)
+			require.Less(t, row.Mean, 0.5*mean(row, "level 2"), "%+v", row)
+			continue
+		}
+		require.Less(t, row.Mean, 1.35, "%+v", row)
 	}
 	require.Regexp(t, `3 +symmetric`, r.Section().Text())
 	data, err := json.Marshal(r)

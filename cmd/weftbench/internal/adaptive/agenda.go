@@ -17,6 +17,7 @@ const (
 	beatBack             // the heartbeat's answer reaches the leader
 	hedgeAt              // an entry's hedge timer
 	client               // a client proposes
+	pushed               // units of a follower reach another
 )
 
 // event is an event at an instant of virtual time. event is a plain value, because a run has
@@ -28,6 +29,7 @@ type event struct {
 	held  time.Duration
 	kind  kind
 	node  int16
+	ran   bool // the receiver's processor has done its part
 }
 
 func (e *event) before(o *event) bool {

@@ -156,7 +156,7 @@ type Row struct {
 
 // rows sums up the cells.
 func rows(n int, cells []*cell, sides []Side) (out []Row) {
-	for _, group := range []string{symmetric, asymmetric, stalls} {
+	for _, group := range []string{symmetric, asymmetric, stalls, processors} {
 		for _, m := range metrics {
 			for i, side := range sides {
 				r := Row{Nodes: n, Group: group, Metric: m.name, Side: side.Name}

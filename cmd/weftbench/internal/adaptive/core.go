@@ -125,8 +125,8 @@ func (w *witness) on(f func(o ecraft.Observer)) {
 }
 
 func (w *witness) Reset(now time.Duration) { w.on(func(o ecraft.Observer) { o.Reset(now) }) }
-func (w *witness) Joined(id uint64, now time.Duration) {
-	w.on(func(o ecraft.Observer) { o.Joined(id, now) })
+func (w *witness) Joined(id uint64, voter bool, now time.Duration) {
+	w.on(func(o ecraft.Observer) { o.Joined(id, voter, now) })
 }
 func (w *witness) Left(id uint64) { w.on(func(o ecraft.Observer) { o.Left(id) }) }
 func (w *witness) Proposed(index uint64, size int, now time.Duration) {

@@ -83,7 +83,7 @@ func capacity(net *Network, size float64, level int) float64 {
 	}
 	slices.Sort(each)
 	slowest := each[level+n/2-2] // the last link that the level needs
-	return 1 / max(slowest, float64(n-1)*bytes/net.Egress)
+	return 1 / max(slowest, float64(n-1)*bytes/net.Egress, net.Processor.holds(n, size, bytes, level > 1 && size >= threshold).Seconds())
 }
 
 // best is the capacity of the best level.
@@ -125,6 +125,9 @@ type run struct {
 // timing is the time at which an entry was proposed, and the time until its commit.
 type timing struct{ at, took time.Duration }
 
+// processorTime is the length of runs in which processors take time.
+const processorTime = 8 * time.Second
+
 // roundTrips is the least length of a run. A quarter of most runs is not counted.
 const roundTrips = 4
 
@@ -143,6 +146,13 @@ func drive(c Cluster, net *Network, mix mix, load load, s scale, seed uint64) ru
 	}
 	if load.Share < 0.9 {
 		t.skip = t.entries / 4
+	}
+	if net.Processor != nil {
+		// How busy processors are, a host knows after some looks only.
+		t.entries = int(min(max(rate*processorTime.Seconds(), 5*float64(s.Min)), 5*float64(s.Max)))
+		if t.skip > 0 || load.Clients > 0 {
+			t.skip = t.entries / 2
+		}
 	}
 	t.limit = max(100*time.Duration(float64(t.entries)/rate*float64(time.Second)), 100*s.Time)
 	return t.run(c)

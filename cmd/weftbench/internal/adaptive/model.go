@@ -88,6 +88,8 @@ type model struct {
 	units    []int
 
 	busy      time.Duration // until when the interface sends
+	cpus      []*cpu        // the leader's, and the followers'; nil without processors
+	deaf      bool          // the policy hears nothing of processors
 	followers []*follower
 	log       []entry // log[i] has index i+1
 	committed uint64
@@ -115,14 +117,15 @@ func newModel(net Network, side Side, seed uint64) *model {
 	m.round = ecraft.Round{Voters: n, Layout: m.layout, Followers: make([]ecraft.Member, n-1)}
 	for i := range net.Links {
 		m.followers = append(m.followers, &follower{link: &m.net.Links[i], next: 1, rng: rand.New(rand.NewPCG(seed, uint64(i)))})
-		m.round.Followers[i] = ecraft.Member{ID: uint64(i) + 2, Voter: true}
+		m.round.Followers[i] = ecraft.Member{ID: uint64(i) + 2}
 		if m.observer != nil {
-			m.observer.Joined(uint64(i)+2, 0)
+			m.observer.Joined(uint64(i)+2, true, 0)
 		}
 	}
 	if m.observer != nil {
 		m.observer.Reset(0)
 	}
+	m.cpus = newCPUs(net.Processor, n)
 	m.add(event{at: 0, kind: beat})
 	return m
 }
@@ -164,7 +167,9 @@ func (m *model) Step() bool {
 			m.hedge()
 		}
 	default:
-		m.remote(int(e.node), e)
+		if !m.processed(&e) {
+			m.remote(int(e.node), e)
+		}
 	}
 	return true
 }
@@ -225,6 +230,7 @@ func (m *model) assign(e *entry) {
 
 func (m *model) append(e entry) {
 	m.log = append(m.log, e)
+	m.work(0, m.net.Processor.call(e.size, m.coded(&e)))
 	m.send()
 	m.arm()
 }
@@ -263,7 +269,7 @@ func (m *model) transmit(i, bytes int, e event, control bool) {
 		m.add(e)
 		return
 	}
-	start := max(m.busy, m.now)
+	start := max(m.busy, m.work(0, m.net.Processor.message(bytes)))
 	m.busy = start + transfer(bytes, m.net.Egress)
 	done := m.busy
 	if f.link.Rate > 0 {
@@ -295,7 +301,7 @@ func (m *model) hint() {
 
 // reply puts an answer on its way back.
 func (m *model) reply(f *follower, e event) {
-	f.back = max(f.back, m.now+f.link.late(f.rng))
+	f.back = max(f.back, m.work(int(e.node)+1, m.net.Processor.message(0))+f.link.late(f.rng))
 	e.at = f.back
 	m.add(e)
 }
@@ -327,6 +333,7 @@ func (m *model) remote(i int, e event) {
 		f.received = e.index
 		if f.link.Sync == 0 && f.link.Disk == 0 {
 			f.durable = e.index
+			m.push(i, e.index)
 			m.reply(f, event{kind: answer, node: e.node, index: e.index})
 			return
 		}
@@ -336,6 +343,9 @@ func (m *model) remote(i int, e event) {
 		f.syncing = false
 		held := m.now - f.since[e.index-f.durable-1]
 		f.since = append(f.since[:0], f.since[e.index-f.durable:]...)
+		for x := f.durable + 1; x <= e.index; x++ {
+			m.push(i, x)
+		}
 		f.durable = e.index
 		m.reply(f, event{kind: answer, node: e.node, index: e.index, held: held})
 		m.sync(i, f)
@@ -372,6 +382,7 @@ func (m *model) answered(i int, f *follower, e event) {
 }
 
 func (m *model) beat() {
+	m.lookAtProcessors()
 	for i := range m.followers {
 		m.transmit(i, messageBytes, event{kind: beatAt, node: int16(i)}, true)
 		if m.observer != nil {

@@ -30,6 +30,8 @@ type Network struct {
 	// heartbeats bypass entries.
 	Together bool
 	Links    []Link
+	// Processor is what a machine's processor takes for work; nil: no time.
+	Processor *Processor
 }
 
 const (
@@ -43,6 +45,7 @@ const (
 	symmetric  = "symmetric"
 	asymmetric = "asymmetric"
 	stalls     = "stalls"
+	processors = "processors"
 )
 
 // networks returns the networks of the table, for n nodes.
@@ -80,6 +83,11 @@ func networks(n int) []Network {
 		{Name: "geo", Group: asymmetric, Egress: gbit, Links: last(all(Link{Delay: 500 * us, Jitter: 50 * us}), far,
 			func(i int, l *Link) { l.Delay, l.Jitter = time.Duration(15+10*i)*ms, 500*us })},
 		{Name: "far1", Group: asymmetric, Egress: gbit, Links: last(all(lan), 1, func(_ int, l *Link) { l.Delay, l.Jitter = 10*ms, 300*us })},
+
+		{Name: "one-machine", Group: processors, Egress: 40 * gbit, Links: all(Link{Delay: 20 * us, Sync: ms}), Processor: measured(true)},
+		{Name: "machines", Group: processors, Egress: 40 * gbit, Links: all(Link{Delay: 50 * us}), Processor: measured(false)},
+		{Name: "machines-10g", Group: processors, Egress: 10 * gbit, Links: all(Link{Delay: 50 * us, Sync: ms}), Processor: measured(false)},
+		{Name: "one-machine-100m", Group: processors, Egress: gbit / 10, Links: all(Link{Delay: 50 * us, Sync: ms}), Processor: measured(true)},
 
 		{Name: "stalls", Group: stalls, Egress: gbit, Links: all(Link{Delay: 100 * us, Stall: 0.01, StallTime: 10 * ms})},
 	}

@@ -26,6 +26,8 @@ type Bytes struct {
 	// Bytes is how much payload a cell commits, between MinCalls and MaxCalls
 	// proposals.
 	Bytes, MinCalls, MaxCalls int
+	// Learners are beside the voters in each group.
+	Learners int
 	// Models are worked out beside the sides, of which the first sends full copies.
 	Models []papers.SetPolicy
 }
@@ -119,6 +121,9 @@ func (cfg *Bytes) validate() error {
 			errs = append(errs, fmt.Errorf("--sizes: %d bytes, want 8 to %d", s, 64<<20))
 		}
 	}
+	if cfg.Learners < 0 || cfg.Learners > 100 {
+		errs = append(errs, fmt.Errorf("--learners: %d, want 0 to 100", cfg.Learners))
+	}
 	if cfg.Bytes < 0 {
 		errs = append(errs, fmt.Errorf("--bytes: %d, want 0 or more", cfg.Bytes))
 	}
@@ -143,6 +148,7 @@ func (cfg *Bytes) measure(side Side, voters, failed, size int) (_ cell, err erro
 	o := lan(voters, cfg.Seed)
 	// Queues are longer than the ticks of the other commands.
 	o.Tick = bytesTick
+	addLearners(&o, cfg.Learners)
 	side.Use(&o)
 	c, err := elected(o)
 	if err != nil {

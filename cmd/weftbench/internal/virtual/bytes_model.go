@@ -33,7 +33,7 @@ func model(p papers.SetPolicy, measured cell) cell {
 	answered := make([]bool, n-1)
 	for i := range n - 1 {
 		answered[i] = i < n-1-measured.Failed
-		r.Followers = append(r.Followers, ecraft.Member{ID: uint64(i) + 2, Voter: true, Healthy: answered[i]})
+		r.Followers = append(r.Followers, ecraft.Member{ID: uint64(i) + 2, Healthy: answered[i]})
 		h.Members = append(h.Members, uint64(i)+2)
 	}
 	sets := make([]ecraft.Set, n-1)

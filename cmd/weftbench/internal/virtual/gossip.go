@@ -24,6 +24,8 @@ type Gossip struct {
 	Loads []float64
 	// Time is how long a row runs, in virtual time.
 	Time time.Duration
+	// Learners are beside the voters in each group; the figures are the voters'.
+	Learners int
 }
 
 // gossipRow is the measurement of followers with one way of replication under one load.
@@ -81,8 +83,9 @@ const (
 func (cfg *Gossip) measure(side Side, voters int, load float64) (gossipRow, error) {
 	row := gossipRow{Voters: voters, Side: side.Name, Load: load}
 	o := network(voters, cfg.Seed, cfg.Delay)
+	addLearners(&o, cfg.Learners)
 	side.Use(&o)
-	w := gossipWatch{size: cfg.Size, learnt: make([][]time.Duration, voters+1)}
+	w := gossipWatch{size: cfg.Size, voters: uint64(voters), learnt: make([][]time.Duration, voters+1+cfg.Learners)}
 	o.OnCommit, o.OnApply = w.committed, w.applied
 	c, err := vnet.New(o)
 	if err != nil {
@@ -135,8 +138,9 @@ func (r *gossipRow) summarize(w *gossipWatch, calls []vnet.Call) {
 
 // gossipWatch sees when nodes learn of commits, and when they apply.
 type gossipWatch struct {
-	c    *vnet.Cluster
-	size int
+	c      *vnet.Cluster
+	size   int
+	voters uint64
 	// learnt has the time at which a node learnt that an index is committed, by
 	// node and index.
 	learnt      [][]time.Duration
@@ -150,7 +154,7 @@ func (w *gossipWatch) committed(node, index uint64) {
 }
 
 func (w *gossipWatch) applied(node uint64, e *pb.Entry) {
-	if node == leader || len(e.GetData()) != w.size {
+	if node == leader || node > w.voters || len(e.GetData()) != w.size {
 		return
 	}
 	now, i := w.c.Now(), e.GetIndex()

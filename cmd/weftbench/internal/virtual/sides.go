@@ -107,6 +107,14 @@ func network(voters int, seed uint64, delay time.Duration) vnet.Options {
 	return o
 }
 
+// addLearners adds learners to the nodes of a cluster.
+func addLearners(o *vnet.Options, n int) {
+	for range n {
+		o.Nodes = append(o.Nodes, o.Nodes[0])
+	}
+	o.Learners = n
+}
+
 // Use makes all nodes of a cluster replicate in the way of a side.
 func (s Side) Use(o *vnet.Options) {
 	o.Configure = func(_ uint64, c *raft.Config) { s.Configure(c) }

@@ -1,0 +1,246 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package adaptive
+
+import (
+	"slices"
+
+	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/ecraft/internal/ring"
+)
+
+// Processors. Coding takes bytes from the leader's interface, and gives every member more work: the
+// leader encodes, followers send units to each other and put payloads together. Where entries wait
+// for processors, the work is a loss, however few bytes leave the leader.
+//
+// The answers cannot show the loss. An answer that waited for a processor is late like an answer that
+// waited for the interface, so the estimates of links take busy processors for slow links. And no
+// clock near the core shows the cost of coding, because most of the cost is in the messages, the
+// system's part included.
+//
+// So the policy tries. Members report for which share of time their processors are busy. As long as
+// the share is small, only links count. Otherwise full copies and the choice by links have turns: one
+// of them is in force, the other is tried, and takes over if entries fare better. If one of the two
+// cannot carry what comes, the time in which any entry waits, for each entry, is the time of the
+// slowest part, whatever the part is. A turn shows this time roughly, so it decides if there is much
+// between the two. Otherwise the mean time to commit decides, which in a closed loop is the
+// throughput as well.
+//
+// A trial is short, and trials that fail become rare. Where full copies overload a link, the first
+// entries of the trial show it: a trial ends as soon as an entry waits far longer than any before.
+//
+// A majority commits an entry. So the leader's processors count, and those of the followers that a
+// majority needs, the least busy followers first: a single busy follower changes nothing.
+
+const (
+	busyFrom   = 0.3  // the share of time from which processors count,
+	busyTo     = 0.15 // until the share is below this one,
+	busyMemory = 2    // averaged over so many seconds
+
+	// A turn tells enough with so many entries, whose mean size is off by so much at most by chance,
+	// and after so many seconds and mean times to commit; a turn of longestTurn seconds is long enough.
+	turnEntries = 32
+	turnChance  = 0.1
+	turnTime    = 0.1
+	turnWaits   = 8
+	longestTurn = 1
+
+	// A trial ends if an entry waits for trialWait times the longest wait before. The time between two
+	// trials, in lengths of a trial, doubles with each trial that fails.
+	trialWait  = 2
+	firstGap   = 16
+	longestGap = 128
+
+	farApart     = 0.8  // below this part of another, a time in which entries wait is clearly shorter
+	codingGain   = 0.95 // coding pays below this part of the mean time of full copies
+	trialFlights = 256  // entries that are remembered until they commit
+)
+
+// waiting is an entry that is not committed.
+type waiting struct {
+	index    uint64
+	at, size float64
+}
+
+// processors is what is known of processors, and the turns of full copies.
+
+type processors struct {
+	leader float64 // share of time for which the leader's are busy
+	share  average // the busiest that a commit needs
+	count  bool    // processors count
+	full   bool    // entries travel as full copies
+	trying bool    // and this is a trial
+
+	now     float64
+	commit  float64 // time of the last commit
+	entries ring.Ring[waiting]
+	last    uint64 // the last entry proposed
+
+	turn  turn
+	known turn // the last whole turn of what is in force
+	coded bool // an entry of the turn was coded
+
+	gap   float64
+	began float64 // of the trial
+	next  float64 // time of the next trial
+}
+
+// turn is the entries that were proposed since no entry from before waited any more.
+type turn struct {
+	behind   uint64 // the last entry from before
+	from     uint64 // the first entry of the turn; 0: entries from before still wait
+	begun    float64
+	n        float64
+	busy     float64 // time in which an entry waited
+	sum, max float64 // of the times to commit
+
+	bytes, squares float64 // sums of the sizes, and of their squares
+}
+
+// Busy implements Worker.
+func (a *Policy) Busy(member uint64, share float64) {
+	share = min(max(share, 0), 1)
+	if member == 0 {
+		a.processors.leader = share
+	} else if l := a.link(member); l != nil {
+		l.busy = share
+	}
+}
+
+// reset forgets the entries on their way, and who was better.
+func (p *processors) reset() {
+	*p = processors{leader: p.leader, share: p.share, entries: p.entries}
+	p.entries.Clear()
+}
+
+// proposed notes an entry.
+func (p *processors) proposed(index uint64, size, now float64) {
+	p.now, p.last = now, index
+	if p.count {
+		p.entries.Push(waiting{index, now, size}) // of very many entries some are enough
+	}
+}
+
+// committed notes the times of entries; the time is the time of the last answer.
+func (p *processors) committed(index uint64) {
+	t := &p.turn
+	for p.entries.Len() > 0 && p.entries.Front().index <= index {
+		if w := p.entries.PopFront(); t.from > 0 && w.index >= t.from {
+			t.add(w, p.commit, p.now)
+			p.commit = p.now
+		}
+	}
+	p.commit = p.now
+	if t.from == 0 && index >= t.behind {
+		t.from, t.begun = p.last+1, p.now
+	}
+}
+
+// add counts an entry that committed at now, and the entry before at before.
+func (t *turn) add(w waiting, before, now float64) {
+	t.n++
+	t.busy += now - max(w.at, before)
+	t.sum += now - w.at
+	t.max = max(t.max, now-w.at)
+	t.bytes += w.size
+	t.squares += w.size * w.size
+}
+
+// begin begins a turn.
+func (p *processors) begin() {
+	p.turn, p.coded = turn{behind: p.last}, false
+	if p.entries.Len() == 0 {
+		p.turn.from, p.turn.begun = p.last+1, p.now
+	}
+}
+
+// whole reports whether a turn tells enough: it has enough entries, and their mean size is not by
+// chance far from that of other turns.
+func (t *turn) whole(now float64) bool {
+	chance := t.n*t.squares/(t.bytes*t.bytes) - 1 // variance of a size, relative
+	return t.n >= turnEntries && chance <= turnChance*turnChance*t.n &&
+		now-t.begun >= min(max(turnTime, turnWaits*t.sum/t.n), longestTurn)
+}
+
+// pays reports whether coding pays, by a turn and the turn before: full says that the first was of
+// full copies. Coding has to be clearly better.
+func (t *turn) pays(before *turn, full bool) bool {
+	coded, whole := t, before
+	if full {
+		coded, whole = before, t
+	}
+	busy := (coded.busy / coded.n) / (whole.busy / whole.n)
+	if busy < farApart || busy*farApart > 1 {
+		return busy < 1
+	}
+	return coded.sum/coded.n < codingGain*whole.sum/whole.n
+}
+
+// busiest returns the share of time for which the processors are busy that a commit needs.
+func (a *Policy) busiest(r *ecraft.Round) float64 {
+	c := &a.choice
+	c.sorted = c.sorted[:0]
+	for _, i := range c.byCost {
+		c.sorted = append(c.sorted, c.peers[i].busy)
+	}
+	slices.Sort(c.sorted)
+	return max(a.processors.leader, c.sorted[r.Voters/2-1])
+}
+
+// wantFull reports whether an entry is to travel as full copies for the sake of processors.
+func (p *processors) wantFull(busy, now float64) bool {
+	p.share.add(busy, now, busyMemory)
+	busy = p.share.value
+	switch p.now = max(p.now, now); {
+	case !p.count && busy > busyFrom:
+		p.count, p.gap, p.next = true, firstGap, now
+		p.entries.Init(trialFlights)
+		p.begin()
+	case p.count && busy < busyTo:
+		p.count, p.full, p.trying, p.known = false, false, false, turn{}
+	case p.count && p.trying:
+		p.judge(now)
+	case p.count:
+		p.look(now)
+	}
+	return p.full
+}
+
+// look notes the times of what is in force, and begins a trial of the other. Where the choice by
+// links is full copies, there is nothing to try.
+func (p *processors) look(now float64) {
+	if !p.turn.whole(now) {
+		return
+	}
+	p.known = p.turn
+	differ := p.full || p.coded
+	p.turn, p.coded = turn{from: p.last + 1, begun: now}, false
+	if differ && now >= p.next {
+		p.full, p.trying, p.began = !p.full, true, now
+		p.begin()
+	}
+}
+
+// judge ends a trial when its entries tell enough, or wait for too long.
+func (p *processors) judge(now float64) {
+	t := &p.turn
+	slow := false
+	if p.entries.Len() > 0 {
+		w := p.entries.Front()
+		slow = t.from > 0 && w.index >= t.from && now-w.at > trialWait*max(p.known.max, t.begun-p.began)
+	}
+	switch {
+	case slow, t.whole(now) && p.full == t.pays(&p.known, p.full):
+		p.full = !p.full
+		p.next = now + p.gap*(now-p.began)
+		p.gap = min(2*p.gap, longestGap)
+	case t.whole(now):
+		p.gap = firstGap
+		p.next = now + p.gap*(now-p.began)
+	default:
+		return
+	}
+	p.trying = false
+	p.begin()
+}

@@ -1,0 +1,204 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package adaptive
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/ecraft/internal/rounds"
+)
+
+// server commits entries one by one, each after a time that depends on its form.
+type server struct {
+	p           *processors
+	coded, full float64 // seconds an entry
+	busy        float64
+	clients     int
+	every       float64 // seconds between two entries; 0: a closed loop of the clients
+
+	now, free float64
+	index     uint64
+	done      []float64 // times at which entries commit
+	plain     []bool    // by entry
+	size      func(index uint64) float64
+}
+
+func (s *server) propose() {
+	s.index++
+	size := 1000.0
+	if s.size != nil {
+		size = s.size(s.index)
+	}
+	s.p.coded = true
+	plain := s.p.wantFull(s.busy, s.now)
+	s.p.proposed(s.index, size, s.now)
+	cost := s.coded
+	if plain {
+		cost = s.full
+	}
+	s.free = max(s.free, s.now) + cost*size/1000
+	s.done = append(s.done, s.free)
+	s.plain = append(s.plain, plain)
+}
+
+// run lets time pass, and returns the share of full copies among the entries.
+func (s *server) run(seconds float64) (full float64) {
+	end, first := s.now+seconds, len(s.plain)
+	committed, arrives := int(s.index), s.now
+	for s.now < end {
+		for len(s.done) < s.clients && s.every == 0 {
+			s.propose()
+		}
+		next := end
+		if len(s.done) > 0 {
+			next = min(next, s.done[0])
+		}
+		if s.every > 0 && arrives <= next {
+			s.now = arrives
+			s.propose()
+			arrives += s.every
+			continue
+		}
+		s.now = next
+		if len(s.done) > 0 && s.done[0] <= s.now {
+			committed = int(s.index) - len(s.done) + 1
+			s.done = s.done[1:]
+			s.p.now = s.now
+			s.p.committed(uint64(committed))
+		}
+	}
+	n := 0.0
+	for _, plain := range s.plain[first:] {
+		if plain {
+			n++
+		}
+	}
+	return n / float64(len(s.plain)-first)
+}
+
+func newServer(coded, full, busy float64) *server {
+	return &server{p: &processors{}, coded: coded, full: full, busy: busy, clients: 16}
+}
+
+func TestFullCopiesAreKeptWhereCodingCostsProcessors(t *testing.T) {
+	for _, coded := range []float64{1.1e-3, 1.3e-3, 2e-3} {
+		s := newServer(coded, 1e-3, 1)
+		s.run(2)
+		require.Greater(t, s.run(20), 0.97, coded)
+	}
+}
+
+func TestCodingIsKeptWhereItPaysThoughProcessorsAreBusy(t *testing.T) {
+	for _, full := range []float64{1.3e-3, 2e-3, 3e-3} {
+		s := newServer(1e-3, full, 0.9)
+		s.run(2)
+		require.Less(t, s.run(20), 0.03, full)
+	}
+}
+
+func TestLinksDecideWhereProcessorsAreIdle(t *testing.T) {
+	s := newServer(2e-3, 1e-3, busyFrom/2)
+	require.Zero(t, s.run(10))
+	require.Zero(t, s.p.entries.Len(), "nothing is remembered")
+}
+
+func TestProcessorsThatAreIdleAgainEndFullCopies(t *testing.T) {
+	s := newServer(2e-3, 1e-3, 1)
+	s.run(3)
+	s.busy = 0
+	s.run(3 * busyMemory)
+	require.Zero(t, s.run(5))
+}
+
+// TestTrialOfFullCopiesEndsBeforeAQueueGrows has the links carry coded entries only.
+func TestTrialOfFullCopiesEndsBeforeAQueueGrows(t *testing.T) {
+	s := newServer(0.7e-3, 2.1e-3, 0.5)
+	s.every = 1e-3
+	worst := 0.0
+	for range 200 {
+		require.Less(t, s.run(0.1), 0.5)
+		worst = max(worst, s.free-s.now)
+	}
+	require.Less(t, worst, 0.2, "seconds of work that wait")
+}
+
+// TestFullCopiesEndAnOverloadOfProcessors has processors carry full copies only: the queue grows until
+// full copies are tried.
+func TestFullCopiesEndAnOverloadOfProcessors(t *testing.T) {
+	s := newServer(1.4e-3, 0.8e-3, 1)
+	s.every = 1e-3
+	s.run(10)
+	require.Greater(t, s.run(20), 0.97)
+	require.Less(t, s.free-s.now, 0.1, "seconds of work that wait")
+}
+
+func TestFewLargeEntriesDoNotDecideByChance(t *testing.T) {
+	s := newServer(1.3e-3, 1e-3, 1)
+	s.size = func(index uint64) float64 {
+		if index*2654435761>>8%10 == 0 {
+			return 100_000
+		}
+		return 1000
+	}
+	s.run(60)
+	require.Greater(t, s.run(200), 0.9)
+}
+
+func TestBusiestIsThatOfTheMajority(t *testing.T) {
+	r := rounds.Of(5, 0, 0)
+	a := joined(r)
+	a.look(r)
+	for i, share := range []float64{0.9, 0.2, 0.3, 1} {
+		a.Busy(r.Followers[i].ID, share)
+	}
+	require.Equal(t, 0.3, a.busiest(r), "two followers make a majority with the leader")
+	a.Busy(0, 0.5)
+	require.Equal(t, 0.5, a.busiest(r), "the leader is needed")
+	a.Busy(0, 7)
+	require.Equal(t, 1.0, a.busiest(r), "a share")
+	a.Busy(99, 1)
+	require.Nil(t, a.link(99), "no member")
+}
+
+func TestTurnOfFewLargeEntriesIsNotWhole(t *testing.T) {
+	with := func(large int) *turn {
+		u := &turn{from: 1}
+		for i := range 100 {
+			size := 1000.0
+			if i < large {
+				size = 100_000
+			}
+			u.add(waiting{index: 1, size: size}, 0, 1e-3)
+		}
+		return u
+	}
+	require.True(t, with(0).whole(1))
+	require.False(t, with(5).whole(1), "next time there may be three, or eight")
+	require.True(t, with(90).whole(1))
+	require.False(t, with(0).whole(turnTime/2), "too short")
+}
+
+func TestEntriesFromBeforeDoNotCountForATurn(t *testing.T) {
+	p := &processors{count: true}
+	p.entries.Init(trialFlights)
+	for index := uint64(1); index <= 4; index++ {
+		p.proposed(index, 1000, 1)
+	}
+	p.begin()
+	for index := uint64(5); index <= 8; index++ {
+		p.proposed(index, 1000, 2)
+	}
+	p.now = 3
+	p.committed(1)
+	p.proposed(9, 1000, 3)
+	p.committed(9)
+	require.Zero(t, p.turn.n, "entries 5 to 9 waited behind entries from before")
+	p.proposed(10, 1000, 4)
+	p.now = 5
+	p.committed(10)
+	require.Equal(t, 1.0, p.turn.n)
+	require.Equal(t, 1.0, p.turn.sum)
+}

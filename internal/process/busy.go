@@ -1,0 +1,64 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"runtime"
+	"sync"
+	"time"
+)
+
+const (
+	// busyEvery is the least time between two looks at processors: the system counts in
+	// hundredths of a second.
+	busyEvery = 200 * time.Millisecond
+	// busyGain is the weight of the last look.
+	busyGain = 0.5
+)
+
+// Busy returns the share of time, 0 to 1, for which processors were busy in about the last half
+// second: the processors that this process may use, busy with this process, or those of the whole
+// machine, whoever uses them, whichever share is larger. Any number of callers share one look.
+// Systems other than Linux tell of this process alone, and some of nothing; then the share is 0.
+func Busy() float64 { return looks.busy(time.Now()) }
+
+var looks processorLooks
+
+// processorLooks is what was seen of processors.
+type processorLooks struct {
+	mu     sync.Mutex
+	at     time.Time
+	own    time.Duration
+	system systemTime
+	share  float64
+}
+
+// systemTime is the time of all processors of a machine since its start, in any unit.
+type systemTime struct{ busy, all float64 }
+
+func (l *processorLooks) busy(now time.Time) float64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	passed := now.Sub(l.at)
+	if passed < busyEvery {
+		return l.share
+	}
+	first := l.at.IsZero()
+	own, system := OwnCPU(), machineTime()
+	share := shareOf((own - l.own).Seconds(), passed.Seconds()*float64(runtime.GOMAXPROCS(0)))
+	share = max(share, shareOf(system.busy-l.system.busy, system.all-l.system.all))
+	l.at, l.own, l.system = now, own, system
+	if !first {
+		l.share += (share - l.share) * busyGain
+	}
+	return l.share
+}
+
+// shareOf is a part of a whole, 0 to 1; 0 without a whole.
+func shareOf(part, whole float64) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return min(max(part/whole, 0), 1)
+}

@@ -1,0 +1,8 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package process
+
+func machineTime() systemTime { return systemTime{} }
