@@ -17,7 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft"
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/internal/process"
+	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 )
 
@@ -29,7 +31,12 @@ type errand struct {
 	// Halt is the call of the state machine, counted from 1, at which a recovery waits to be
 	// killed; 0 means none.
 	Halt int
+	// Coded has the node code every large entry.
+	Coded bool
 }
+
+// coded has a group code every large entry, whatever processors and links do.
+func coded(c *rawnode.Config) { c.Replica.Coding = &raft.Coding{Policy: ecraft.Levelled{}} }
 
 const errandVariable = "WEFT_TEST_ERRAND"
 
@@ -98,7 +105,11 @@ func (e errand) serve() error {
 	if err != nil {
 		return err
 	}
-	late := weft.Configure(func(c *rawnode.Config) { c.Replica.MaxEarlyApplyBytes = -1 })
+	late := weft.Configure(func(c *rawnode.Config) {
+		if c.Replica.MaxEarlyApplyBytes = -1; e.Coded {
+			coded(c)
+		}
+	})
 	group, err := node.Group(1, state, late)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@
 package weft_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,21 +20,27 @@ func TestLearnersServeReadsAfterTheLeaderIsKilled(t *testing.T) {
 	peers := addressesOf(t, 1, 2, 3)
 	all := map[uint64]*member{2: newMember(t, 2, peers), 3: newMember(t, 3, peers)}
 	killed := newMember(t, 1, peers)
-	process := errand{Options: killed.options}.start(t)
+	process := errand{Options: killed.options, Coded: true}.start(t)
 	for _, id := range sortedIDs(all) {
-		all[id].start(t)
+		all[id].start(t, weft.Configure(coded))
 	}
 	eventually(t, func() bool { return len(process.said(t, "acked")) > 20 }, "lines of the first node")
 	readers := []uint64{4, 5}
 	for _, id := range readers {
 		all[id] = joiner(t, id, all[2])
-		all[id].start(t)
+		all[id].start(t, weft.Configure(coded))
 		require.NoError(t, all[2].group.AddLearner(within(t), id, all[id].options.Listen))
 	}
 	require.NoError(t, all[2].group.TransferLeader(within(t), 1))
 
-	large := strings.Repeat("x", 100<<10) // coded: the readers put it together from units
-	all[3].propose(t, large)
+	// A leader codes once all members have said that they read codes; then readers put payloads together from units.
+	large := strings.Repeat("x", 100<<10)
+	eventually(t, func() bool {
+		all[3].propose(t, large)
+		return !slices.ContainsFunc(readers, func(id uint64) bool {
+			return all[id].group.Host().Status().Coding.Counters.CompletedBytes < uint64(len(large))
+		})
+	}, "readers to put a payload together")
 	require.NoError(t, process.Kill())
 	acked := process.said(t, "acked")
 	last := all[2].propose(t, "under the next leader")

@@ -95,9 +95,9 @@ type Pacer interface {
 	Room(to, next uint64, lagging time.Duration) int
 }
 
-// Worker is an Observer that weighs processors as well as links: coding takes bytes from the
+// ProcessorObserver is an Observer that weighs processors as well as links: coding takes bytes from the
 // leader's interface, and adds work for every member.
-type Worker interface {
+type ProcessorObserver interface {
 	// Busy gives the share of time, 0 to 1, for which the processors of a member's machine were
 	// busy of late; member 0 is the leader itself. Members that never say are not busy.
 	Busy(member uint64, share float64)

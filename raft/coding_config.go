@@ -87,9 +87,10 @@ type Coding struct {
 	// [Node], which prepare a downgrade by a restart.
 	Plain bool
 	// Busy, if set, returns the share of time, 0 to 1, for which the processors of this
-	// node's machine were busy of late. Where processors are busier than links, the
-	// adaptive policy sends full copies. A node asks at most once a tick, and tells its
-	// leader. rawnode.Host sets Busy.
+	// node's machine were busy of late; a value outside counts as the nearer bound, NaN
+	// as 0. Where processors are busier than links, the adaptive policy sends full
+	// copies. A node asks at most once a tick, and tells its leader. rawnode.Host sets
+	// Busy.
 	Busy func() float64
 	// Recorder, if set, is told of coding's events, for metrics.
 	Recorder CodingRecorder

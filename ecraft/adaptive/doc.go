@@ -10,7 +10,7 @@
 // The inputs are times of the leader's own clock only ([ecraft.Observer]): the time at which a
 // message with entries or a heartbeat left for a follower, with its bytes, the time of the answer,
 // and the time for which the follower, by its own report, held the message before the answer. Members
-// also report how busy their processors are ([ecraft.Worker]).
+// also report how busy their processors are ([ecraft.ProcessorObserver]).
 //
 // # Estimates
 //

@@ -64,7 +64,6 @@ type waiting struct {
 }
 
 // processors is what is known of processors, and the turns of full copies.
-
 type processors struct {
 	leader float64 // share of time for which the leader's are busy
 	share  average // the busiest that a commit needs
@@ -98,7 +97,7 @@ type turn struct {
 	bytes, squares float64 // sums of the sizes, and of their squares
 }
 
-// Busy implements Worker.
+// Busy implements ecraft.ProcessorObserver.
 func (a *Policy) Busy(member uint64, share float64) {
 	share = min(max(share, 0), 1)
 	if member == 0 {

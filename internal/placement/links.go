@@ -109,11 +109,22 @@ func (n *Node) Reach(id uint64, voters []uint64) time.Duration {
 	return 0
 }
 
-// Far reports whether some other node is so far away that it may matter which node leads.
+// Far reports whether some other node may be so much nearer to a majority than this node that it matters which of them
+// leads, for the voters of any group: this node needs at most the farthest of the others, and the other node at least
+// the nearest.
 func (n *Node) Far() bool {
 	now := n.cfg.Clock()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.ownLocked(now)
-	return len(n.ownLinks) > 0 && n.ownLinks[len(n.ownLinks)-1].Round >= Worth
+	if len(n.ownLinks) == 0 {
+		return false
+	}
+	farthest := n.ownLinks[len(n.ownLinks)-1].Round
+	for _, o := range n.others {
+		if len(o.links) > 0 && n.fresh(o, now) && worse(farthest, o.links[0].Round) {
+			return true
+		}
+	}
+	return false
 }

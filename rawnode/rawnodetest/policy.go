@@ -151,7 +151,7 @@ func (t *trial) watch(o ecraft.Observer, r *ecraft.Round, events int) {
 		case 8:
 			o.Sent(id, index, t.rng.IntN(1000), now)
 		case 9:
-			if w, ok := o.(ecraft.Worker); ok {
+			if w, ok := o.(ecraft.ProcessorObserver); ok {
 				w.Busy(id-1, t.rng.Float64())
 			}
 		}

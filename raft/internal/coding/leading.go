@@ -59,7 +59,7 @@ func newLeading(p *parts) *leading {
 
 // tick lets a tick pass.
 func (l *leading) tick() {
-	if w, ok := l.observer().(ecraft.Worker); ok {
+	if w, ok := l.observer().(ecraft.ProcessorObserver); ok {
 		w.Busy(0, l.busy.float())
 	}
 	l.hedger.hedge()
@@ -132,7 +132,7 @@ func (l *leading) heardAppend(m *pb.Message) {
 	if o == nil {
 		return
 	}
-	if w, ok := o.(ecraft.Worker); ok {
+	if w, ok := o.(ecraft.ProcessorObserver); ok {
 		w.Busy(m.GetFrom(), a.busy.float())
 	}
 	o.Acked(m.GetFrom(), m.GetIndex(), a.held, now)

@@ -164,7 +164,7 @@ func (m *model) push(from int, index uint64) {
 
 // lookAtProcessors tells the policy how busy processors are, as hosts do.
 func (m *model) lookAtProcessors() {
-	w, ok := m.policy.(ecraft.Worker)
+	w, ok := m.policy.(ecraft.ProcessorObserver)
 	if m.cpus == nil || !ok || m.deaf {
 		return
 	}

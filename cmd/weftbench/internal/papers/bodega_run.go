@@ -101,7 +101,7 @@ func distribution(writes float64, ofWrites bool) func(*Bench) (*Result, error) {
 			}
 		}
 		// Clients near fast sites do more, so quantiles of all ops are not compared.
-		return &Result{Tables: []Table{g.table()}, Charts: []svg.Chart{chart}}, nil
+		return &Result{Tables: []lab.Table{g.table()}, Charts: []svg.Chart{chart}}, nil
 	}
 }
 
@@ -243,6 +243,6 @@ func rosterChanges(b *Bench) (*Result, error) {
 	g.put("a responder fails", weft, millis(got.FailedHeld))
 	g.put("the roster is changed by a call", weft, millis(got.CalledHeld))
 	g.put("reads that are late, of "+fmt.Sprint(got.Reads), weft, float64(got.LateReads))
-	return &Result{Tables: []Table{g.table()}, Charts: []svg.Chart{chart}, Says: fmt.Sprintf("with Weft a responder that fails holds writes up for %s ms at most, a change by a call for %s ms; %d of %d reads are late",
+	return &Result{Tables: []lab.Table{g.table()}, Charts: []svg.Chart{chart}, Says: fmt.Sprintf("with Weft a responder that fails holds writes up for %s ms at most, a change by a call for %s ms; %d of %d reads are late",
 		figure(millis(got.FailedHeld)), figure(millis(got.CalledHeld)), got.LateReads, got.Reads)}, nil
 }

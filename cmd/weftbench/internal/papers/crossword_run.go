@@ -263,7 +263,7 @@ func section(s *lab.Section, says string, err error) (*Result, error) {
 	res := &Result{Says: says}
 	for _, t := range s.Tables {
 		if len(t.Rows) > 0 {
-			res.Tables = append(res.Tables, Table{Title: t.Title, Rows: t.Rows, Notes: t.Notes})
+			res.Tables = append(res.Tables, t)
 		}
 	}
 	return res, nil

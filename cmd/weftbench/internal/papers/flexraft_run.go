@@ -110,14 +110,14 @@ func ycsb(failed int) func(*Bench) (*Result, error) {
 	}
 }
 
-// costs is what a leader sends, and all store, for a byte of payload.
+// costs is what a leader sends, and all have stored when an entry commits, for a byte of payload: what was sent, and
+// the leader's copy. Heartbeats count.
 func costs(n int) func(*Bench) (*Result, error) {
 	return func(b *Bench) (*Result, error) {
 		network := newGrid(fmt.Sprintf("network cost, N = %d", n), "failed", "bytes sent for a byte", false)
 		storage := newGrid(fmt.Sprintf("storage cost, N = %d", n), "failed", "bytes stored for a byte, with the leader's copy", false)
 		for failed := 0; failed <= n/2; failed++ {
 			s := b.degraded(n, failed, 1<<20)
-			// Heartbeats would count as bytes of a short run.
 			group := fmt.Sprint(failed)
 			for _, side := range flexraftSides() {
 				out, err := s.Run(side, false)

@@ -6,10 +6,11 @@ package papers
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
+	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/svg"
 )
 
@@ -29,12 +30,7 @@ var weaker = []Claim{
 
 // isWeaker reports whether a side is one of those.
 func isWeaker(side string) bool {
-	for _, w := range weaker {
-		if w.What == side {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(weaker, func(w Claim) bool { return w.What == side })
 }
 
 // grid is figures by group and side.
@@ -55,14 +51,8 @@ func (g *grid) put(group, side string, v float64) {
 	if _, ok := g.value[side]; !ok {
 		g.sides, g.value[side] = append(g.sides, side), map[string]float64{}
 	}
-	if len(g.groups) == 0 || g.groups[len(g.groups)-1] != group {
-		known := false
-		for _, x := range g.groups {
-			known = known || x == group
-		}
-		if !known {
-			g.groups = append(g.groups, group)
-		}
+	if !slices.Contains(g.groups, group) {
+		g.groups = append(g.groups, group)
 	}
 	g.value[side][group] = v
 }
@@ -76,8 +66,8 @@ func (g *grid) at(group, side string) float64 {
 }
 
 // table has a row a group and a column a side.
-func (g *grid) table() Table {
-	t := Table{Title: fmt.Sprintf("%s (%s)", g.title, g.unit), Rows: [][]string{append([]string{g.by}, g.sides...)}}
+func (g *grid) table() lab.Table {
+	t := lab.Table{Title: fmt.Sprintf("%s (%s)", g.title, g.unit), Rows: [][]string{append([]string{g.by}, g.sides...)}}
 	for _, group := range g.groups {
 		row := []string{group}
 		for _, s := range g.sides {
@@ -186,20 +176,8 @@ func result(grids ...*grid) *Result {
 	return res
 }
 
-// show adds a grid that is not compared.
+// show adds a grid, and compares nothing.
 func (res *Result) show(g *grid) *Result {
 	res.Tables, res.Charts = append(res.Tables, g.table()), append(res.Charts, g.bars())
 	return res
-}
-
-// text returns a table for a terminal.
-func (t Table) text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "  %s\n", t.Title)
-	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', tabwriter.AlignRight)
-	for _, row := range t.Rows {
-		fmt.Fprintln(w, "    "+strings.Join(row, "\t")+"\t")
-	}
-	_ = w.Flush() // a Builder does not fail
-	return b.String()
 }

@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/svg"
 )
 
@@ -72,7 +73,7 @@ type Bench struct {
 
 // Result is what was measured for a row.
 type Result struct {
-	Tables []Table
+	Tables []lab.Table
 	Charts []svg.Chart
 	// Worst is the largest factor by which the best safe side is better than Weft, and Where the
 	// cell; Factor and Of are the same with all sides. 0: the row has no such comparison.
@@ -103,13 +104,6 @@ func (res *Result) ratios() string {
 	return strings.Join(parts, ", ")
 }
 
-// Table has a title, rows of which the first names the columns, and notes.
-type Table struct {
-	Title string
-	Rows  [][]string
-	Notes []string
-}
-
 // all returns the rows of all papers.
 func all() []Row { return slices.Concat(crossword, flexraft, bodega, compartments) }
 
@@ -130,7 +124,7 @@ func Find(id string) ([]Row, error) {
 // tolerance is how far behind counts as even.
 const tolerance = 1.03
 
-// Run runs a row.
+// run runs a row.
 func (r *Row) run(b *Bench) (*Result, error) {
 	if err := b.Ctx.Err(); err != nil {
 		return nil, err
@@ -160,9 +154,9 @@ func (r *Row) Text(res *Result) string {
 		return s.String()
 	}
 	for _, t := range res.Tables {
-		s.WriteString(t.text())
+		s.WriteString(t.String())
 	}
-	fmt.Fprintf(&s, "  %s\n", r.outcome(res))
+	fmt.Fprintf(&s, "\n  %s\n", r.outcome(res))
 	return s.String()
 }
 

@@ -70,9 +70,6 @@ func (cfg *Config) HoldsIn(network string, names []string) (rows []Hold, err err
 	return rows, nil
 }
 
-// Latencies returns by how much each late read was late.
-func (h *Hold) Latencies() []time.Duration { return h.latency }
-
 // Op is an op of a client at a time.
 type Op struct {
 	Write bool
@@ -84,9 +81,8 @@ type Op struct {
 // changed by a call.
 type RosterChange struct {
 	Ops []Op
-	// Failed and Called are when the responder failed and when the roster was changed; FailedHeld
-	// and CalledHeld are the longest writes then.
-	Failed, Called         time.Duration
+	// FailedHeld and CalledHeld are the longest writes after the responder failed, and after the roster
+	// was changed.
 	FailedHeld, CalledHeld time.Duration
 	// LateReads is the number of reads that took more than 5 ms longer than a local one.
 	LateReads, Reads int
@@ -113,7 +109,6 @@ func (cfg *Config) ChangeRoster(name string) (out RosterChange, err error) {
 		return out, err
 	}
 	start := g.c.Now()
-	out.Failed, out.Called = changeFails, changeCalled
 	g.onDone(func(o *op) { out.saw(o, start, s.net.Client) })
 	g.every(changeRate, start+changeEnd, func() { g.begin(s.net.Leader, g.rng.IntN(s.keys), g.rng.IntN(2) == 0) })
 	g.c.At(start+changeFails, func() { g.c.Kill(2) })
@@ -151,8 +146,8 @@ func (out *RosterChange) saw(o *op, start, client time.Duration) {
 		if x.Took > client+5*time.Millisecond {
 			out.LateReads++
 		}
-	case x.Begun+x.Took < out.Failed:
-	case x.Begun < out.Called-time.Second:
+	case x.Begun+x.Took < changeFails:
+	case x.Begun < changeCalled-time.Second:
 		out.FailedHeld = max(out.FailedHeld, x.Took)
 	default:
 		out.CalledHeld = max(out.CalledHeld, x.Took)
