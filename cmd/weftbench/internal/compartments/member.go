@@ -1,0 +1,232 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package compartments
+
+import (
+	"errors"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
+	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/internal/replica"
+	"github.com/weftraft/weft/internal/replica/replicatest"
+	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/internal/world"
+	"github.com/weftraft/weft/raft"
+)
+
+// member is a replica of a group at a process, with a log in memory and a state machine that keeps
+// nothing.
+type member struct {
+	*process
+	group *group
+	r     *replica.Replica
+	core  replica.Core
+	log   replicatest.MemLog
+	drive *world.Drive
+
+	calls   map[replica.Call]func(replica.Done)
+	last    replica.Call
+	queue   []*replica.Append // for the log's writer
+	writing bool
+}
+
+// longest is the deadline of calls: none passes.
+const longest = time.Hour
+
+// newMember begins a replica. All members of a group begin with the same configuration, readers too.
+func newMember(p *process, g *group, voters, readers []*process) (*member, error) {
+	m := &member{process: p, group: g, log: replicatest.NewMemLog(), calls: map[replica.Call]func(replica.Done){}}
+	cfg := m.config()
+	founder := cfg
+	founder.ID = voters[0].id
+	for _, v := range voters {
+		founder.Peers = append(founder.Peers, v.id)
+	}
+	first, err := replica.PrepareLog(founder)
+	if err != nil {
+		return nil, err
+	}
+	conf := first.Snapshot.GetMetadata().GetConfState()
+	for _, r := range readers {
+		conf.Learners = append(conf.Learners, r.id)
+	}
+	if err := m.log.Append(*first, nil); err != nil {
+		return nil, err
+	}
+	if p.kind == "member" {
+		cfg.Peers = founder.Peers
+	}
+	if m.r, err = replica.New(cfg); err != nil {
+		return nil, err
+	}
+	m.drive = world.NewDrive(m.r, m, world.DriveOptions{Group: g.id, ID: p.id, Life: 1, Patience: longest})
+	m.drive.Kick()
+	return m, nil
+}
+
+func (m *member) config() replica.Config {
+	plan := &m.w.plan
+	cfg := replica.Config{Settings: replica.Settings{
+		ID: m.id, Group: m.group.id, Log: m.log, Boot: 1, ElectionTick: electionTicks, HeartbeatTick: 1,
+		MaxCalls: 1 << 20, RetainEntries: 1 << 40, RetainBytes: 1 << 50, Rand: world.NewDraws(m.w.Seed, 100*m.group.id+m.id),
+	}}
+	if !plan.Batches {
+		cfg.MaxBatchBytes, cfg.MaxAppendBytes, cfg.MaxBatches = 1, 1, 1<<12
+		cfg.MaxInflightMsgs = 1 << 12
+	}
+	if plan.Coded {
+		cfg.Coding = &raft.Coding{Policy: ecraft.Levelled{}}
+	}
+	cfg.Core = func(rc raft.Config) (replica.Core, error) {
+		core, err := replica.Weft(rc)
+		m.core = core
+		return core, err
+	}
+	return cfg
+}
+
+func (m *member) campaign() {
+	m.drive.Post(0, func(r *replica.Replica) {
+		if err := r.Campaign(); err != nil {
+			m.w.fail("process %d does not campaign: %v", m.id, err)
+		}
+	})
+}
+
+func (m *member) tick() {
+	m.drive.Post(0, func(r *replica.Replica) { r.Tick(m.w.Now()) })
+}
+
+// receive takes a message.
+func (m *member) receive(msg wire.Message) {
+	m.drive.Post(0, func(*replica.Replica) {
+		if err := m.drive.Deliver(msg); err != nil {
+			m.w.fail("process %d refuses a message of %d: %v", m.id, msg.From, err)
+		}
+	})
+}
+
+// call has the replica take a call that costs so much.
+func (m *member) call(cost time.Duration, do func(*replica.Replica, replica.Call), end func(replica.Done)) {
+	m.last++
+	call := m.last
+	m.calls[call] = end
+	m.drive.Post(cost, func(r *replica.Replica) { do(r, call) })
+}
+
+// Now implements world.Surroundings, as the methods below do.
+func (m *member) Now() time.Duration { return m.w.Now() }
+
+// Work gives the processor a task.
+func (m *member) Work(t world.Task) { m.cpu.Add(t) }
+
+// Later plans a call.
+func (m *member) Later(d time.Duration, happen func()) { m.w.After(d, happen) }
+
+// TurnBegins returns no cost: a turn costs what is in it.
+func (m *member) TurnBegins() time.Duration { return 0 }
+
+// Flushed ends the run if the replica is out of service.
+func (m *member) Flushed(err error) bool {
+	if err != nil {
+		m.w.fail("process %d is out of service: %v", m.id, err)
+	}
+	return err == nil
+}
+
+// TurnEnds has nothing to do.
+func (m *member) TurnEnds() {}
+
+// Ended ends a call.
+func (m *member) Ended(d replica.Done) {
+	end := m.calls[d.Call]
+	delete(m.calls, d.Call)
+	if d.Err != nil {
+		m.w.fail("process %d: a call ends with %v", m.id, d.Err)
+		return
+	}
+	end(d)
+}
+
+// Send sends messages.
+func (m *member) Send(messages []wire.Message) { m.send(messages) }
+
+// Append queues a write. The log's writer takes all that waits when the processor comes to it, and
+// what it took is durable after the disk's time.
+func (m *member) Append(a *replica.Append) {
+	m.queue = append(m.queue, a)
+	m.write()
+}
+
+func (m *member) write() {
+	if m.writing || len(m.queue) == 0 {
+		return
+	}
+	m.writing = true
+	m.cpu.Add(func() (time.Duration, func()) {
+		c, round := &m.w.Costs, m.queue
+		m.queue = nil
+		cost := c.Write
+		for _, a := range round {
+			for _, e := range a.Write.Entries {
+				cost += c.Entry + costs.PerKiB(proto.Size(e), c.LogKiB)
+			}
+		}
+		return cost, func() { m.disk.Do(m.w.Sync, func() { m.written(round) }) }
+	})
+}
+
+func (m *member) written(round []*replica.Append) {
+	for _, a := range round {
+		if err := m.log.Append(a.Write, nil); err != nil {
+			m.w.fail("process %d writes its log: %v", m.id, err)
+		}
+		m.drive.Post(0, func(r *replica.Replica) { r.AppendDone(*a) })
+	}
+	m.writing = false
+	m.write()
+}
+
+// Compact does not happen: logs are kept.
+func (m *member) Compact(*replica.Compact) {}
+
+// Step applies all that waits.
+func (m *member) Step() {
+	m.cpu.Add(func() (time.Duration, func()) {
+		steps, commands := m.drive.TakeApplies(), 0
+		for _, s := range steps {
+			commands += len(s.Apply.Batch.Commands)
+		}
+		return time.Duration(commands) * m.w.Costs.Apply, func() {
+			for _, s := range steps {
+				m.drive.Post(0, func(r *replica.Replica) { r.ApplyDone(*s.Apply, make([]any, len(s.Apply.Batch.Commands))) })
+			}
+			m.drive.Stepped()
+		}
+	})
+}
+
+// errNoSnapshots is the answer to a wish for a snapshot: members begin together, and logs are kept.
+var errNoSnapshots = errors.New("no snapshots here")
+
+// Open implements world.StreamEnds, as the methods below do.
+func (m *member) Open(to uint64) (world.Snapshot, error) {
+	m.w.fail("process %d wants to send %d a snapshot", m.id, to)
+	return world.Snapshot{}, errNoSnapshots
+}
+
+// Room says nothing.
+func (m *member) Room(uint64, func()) {}
+
+// SendChunk drops a chunk.
+func (m *member) SendChunk(wire.Message, int, func()) {}
+
+// Sent says nothing.
+func (m *member) Sent(uint64, error) {}
+
+// Offered says nothing.
+func (m *member) Offered(uint64, error) {}
