@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weftraft/weft/cmd/weftbench/internal/compartments"
 	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
 )
 
@@ -46,7 +47,13 @@ func newCosts() *cobra.Command {
 			}
 			f := costs.Fit(samples)
 			fmt.Fprint(cfg.Progress, f.Costs.Source()) // for fitted.go
-			return costs.Report(cfg, samples, f).Write(cmd.OutOrStdout(), out.out, out.json)
+			beside, err := compartments.BesideReal(samples, f.Costs)
+			if err != nil {
+				return err
+			}
+			s := costs.Report(cfg, samples, f)
+			s.Tables = append(s.Tables, beside)
+			return s.Write(cmd.OutOrStdout(), out.out, out.json)
 		},
 	}
 	out.add(cmd)

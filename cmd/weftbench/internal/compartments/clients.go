@@ -9,7 +9,6 @@ import (
 	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
 	"github.com/weftraft/weft/cmd/weftbench/internal/hostnode"
 	"github.com/weftraft/weft/internal/lab"
-	"github.com/weftraft/weft/internal/replica"
 )
 
 // Outcome is what was measured of a run.
@@ -58,8 +57,9 @@ type load struct {
 // client is a closed loop.
 type client struct {
 	w        *sim
-	at       *member // for writes
-	reader   *member // for reads
+	at       *process // for writes
+	writes   end      // there
+	reader   *member
 	reads    float64 // share
 	answered bool
 }
@@ -150,11 +150,11 @@ func (w *sim) join() {
 	}
 	for i := range w.plan.Clients {
 		g, turn := w.groups[i%len(w.groups)], i/len(w.groups)
-		c := &client{w: w, at: g.leader(), reads: w.plan.Reads}
+		m := g.leader()
 		if w.plan.Spread {
-			c.at = g.voters[turn%len(g.voters)]
+			m = g.voters[turn%len(g.voters)]
 		}
-		c.reader = c.at
+		c := &client{w: w, at: m.process, writes: m, reader: m, reads: w.plan.Reads}
 		if len(g.readers) > 0 {
 			c.reader = g.readers[turn%len(g.readers)]
 		}
@@ -170,17 +170,13 @@ func (w *sim) join() {
 func (c *client) next() {
 	w, begun := c.w, c.w.Now()
 	reads := c.reads > 0 && w.draws.Chance(c.reads)
+	done := func() { w.After(w.Delay, func() { c.done(begun, reads) }) }
 	w.After(w.Delay, func() {
-		done := func(replica.Done) { w.After(w.Delay, func() { c.done(begun, reads) }) }
 		if reads {
-			c.reader.serve(w.callCost(0), func() {
-				c.reader.call(w.Costs.Read, func(r *replica.Replica, call replica.Call) { r.Read(call, w.Now()+longest) }, done)
-			})
+			c.reader.serve(w.callCost(0), func() { c.reader.read(done) })
 			return
 		}
-		c.at.serve(w.callCost(len(w.load.command)), func() {
-			c.at.call(w.Costs.Propose, func(r *replica.Replica, call replica.Call) { r.Propose(call, w.load.command, w.Now()+longest) }, done)
-		})
+		c.at.serve(w.callCost(len(w.load.command)), func() { c.writes.propose(w.load.command, done) })
 	})
 }
 

@@ -14,5 +14,6 @@
 //	readers.go   reads by the number of readers, and what readers cost the leader
 //	deployments.go
 //	             what a deployment costs, and what to add next
+//	real.go      the same loads on real processes
 //	report.go    the tables
 package compartments

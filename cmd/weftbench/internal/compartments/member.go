@@ -28,7 +28,7 @@ type member struct {
 	log   replicatest.MemLog
 	drive *world.Drive
 
-	calls   map[replica.Call]func(replica.Done)
+	waiting map[replica.Call]func()
 	last    replica.Call
 	queue   []*replica.Append // for the log's writer
 	writing bool
@@ -39,7 +39,7 @@ const longest = time.Hour
 
 // newMember begins a replica. All members of a group begin with the same configuration, readers too.
 func newMember(p *process, g *group, voters, readers []*process) (*member, error) {
-	m := &member{process: p, group: g, log: replicatest.NewMemLog(), calls: map[replica.Call]func(replica.Done){}}
+	m := &member{process: p, group: g, log: replicatest.NewMemLog(), waiting: map[replica.Call]func(){}}
 	cfg := m.config()
 	founder := cfg
 	founder.ID = voters[0].id
@@ -75,8 +75,7 @@ func (m *member) config() replica.Config {
 		MaxCalls: 1 << 20, RetainEntries: 1 << 40, RetainBytes: 1 << 50, Rand: world.NewDraws(m.w.Seed, 100*m.group.id+m.id),
 	}}
 	if !plan.Batches {
-		cfg.MaxBatchBytes, cfg.MaxAppendBytes, cfg.MaxBatches = 1, 1, 1<<12
-		cfg.MaxInflightMsgs = 1 << 12
+		cfg.MaxBatchBytes = 1
 	}
 	if plan.Coded {
 		cfg.Coding = &raft.Coding{Policy: ecraft.Levelled{}}
@@ -110,12 +109,21 @@ func (m *member) receive(msg wire.Message) {
 	})
 }
 
-// call has the replica take a call that costs so much.
-func (m *member) call(cost time.Duration, do func(*replica.Replica, replica.Call), end func(replica.Done)) {
+// propose has the replica take a command.
+func (m *member) propose(command []byte, done func()) {
+	m.call(m.w.Costs.Propose, done, func(r *replica.Replica, call replica.Call) { r.Propose(call, command, m.w.Now()+longest) })
+}
+
+// read has the replica take a linearizable read.
+func (m *member) read(done func()) {
+	m.call(m.w.Costs.Read, done, func(r *replica.Replica, call replica.Call) { r.Read(call, m.w.Now()+longest) })
+}
+
+func (m *member) call(cost time.Duration, done func(), begin func(*replica.Replica, replica.Call)) {
 	m.last++
 	call := m.last
-	m.calls[call] = end
-	m.drive.Post(cost, func(r *replica.Replica) { do(r, call) })
+	m.waiting[call] = done
+	m.drive.Post(cost, func(r *replica.Replica) { begin(r, call) })
 }
 
 // Now implements world.Surroundings, as the methods below do.
@@ -143,13 +151,13 @@ func (m *member) TurnEnds() {}
 
 // Ended ends a call.
 func (m *member) Ended(d replica.Done) {
-	end := m.calls[d.Call]
-	delete(m.calls, d.Call)
+	done := m.waiting[d.Call]
+	delete(m.waiting, d.Call)
 	if d.Err != nil {
 		m.w.fail("process %d: a call ends with %v", m.id, d.Err)
 		return
 	}
-	end(d)
+	done()
 }
 
 // Send sends messages.

@@ -37,16 +37,22 @@ type group struct {
 
 // process is a program on a machine of its own.
 type process struct {
-	w    *sim
-	id   uint64
-	kind string
-	cpu  world.CPU
-	disk world.Spindle
-	// members has the process's replica of each group, or nil.
-	members []*member
-	sent    int // bytes
+	w       *sim
+	id      uint64
+	kind    string
+	cpu     world.CPU
+	disk    world.Spindle
+	ends    []end // by group; nil: the process has no part in it
+	sent    int   // bytes
 	calls   []call
 	serving int
+}
+
+// end is a process's part in a group: a replica, or a gateway.
+type end interface {
+	tick()
+	receive(m wire.Message)
+	propose(command []byte, done func())
 }
 
 // newSim makes all processes, and waits until each group has its leader.
@@ -94,14 +100,14 @@ func (w *sim) found(g *group) error {
 	}
 	readers = w.processes[w.plan.Members:]
 	for _, p := range w.processes {
-		p.members = append(p.members, nil)
+		p.ends = append(p.ends, nil)
 	}
 	for _, p := range slices.Concat(voters, readers) {
 		m, err := newMember(p, g, voters, readers)
 		if err != nil {
 			return err
 		}
-		p.members[g.id-1] = m
+		p.ends[g.id-1] = m
 		if len(g.voters) < len(voters) {
 			g.voters = append(g.voters, m)
 		} else {
@@ -136,34 +142,33 @@ func (p *process) tick() {
 	p.cpu.Add(func() (time.Duration, func()) {
 		return time.Duration(p.w.Costs.Second.Seconds() * float64(tick)), func() {}
 	})
-	for _, m := range p.members {
-		if m != nil {
-			m.tick()
+	for _, e := range p.ends {
+		if e != nil {
+			e.tick()
 		}
 	}
 }
 
-// send sends messages, as the send stage of a host does: what goes to a process in one class is a
-// frame.
+// send sends messages, as the send stage and the transport of a host do: what goes to a process in
+// one class is a frame, without appends that a later one makes pointless.
 func (p *process) send(messages []wire.Message) {
 	c, w := &p.w.Costs, p.w
 	var frames []*frame
-	cost := time.Duration(0)
 	for _, m := range messages {
-		b, err := m.MarshalBinary()
-		if err != nil {
-			w.fail("process %d encodes a message: %v", p.id, err)
-			return
-		}
 		i := slices.IndexFunc(frames, func(f *frame) bool { return f.to == m.To && f.class == m.Class() })
 		if i < 0 {
 			i = len(frames)
 			frames = append(frames, &frame{to: m.To, class: m.Class()})
-			cost += c.FrameOut
 		}
-		frames[i].messages = append(frames[i].messages, b)
-		frames[i].bytes += len(b)
-		cost += c.Message + costs.PerKiB(len(b), c.KiBOut)
+		frames[i].add(m)
+	}
+	cost := time.Duration(0)
+	for _, f := range frames {
+		if err := f.encode(); err != nil {
+			w.fail("process %d encodes a message: %v", p.id, err)
+			return
+		}
+		cost += c.FrameOut + time.Duration(len(f.encoded))*c.Message + costs.PerKiB(f.bytes, c.KiBOut)
 	}
 	p.cpu.Add(func() (time.Duration, func()) {
 		return cost, func() {
@@ -176,27 +181,50 @@ func (p *process) send(messages []wire.Message) {
 	})
 }
 
-// frame is encoded messages to a process.
+// frame is messages to a process.
 type frame struct {
 	to       uint64
 	class    wire.Class
-	messages [][]byte
+	messages []wire.Message
+	encoded  [][]byte
 	bytes    int
+}
+
+// add adds a message, by the rule of the transport's queues.
+func (f *frame) add(m wire.Message) {
+	if place, ok := wire.PlaceOf(m); ok {
+		f.messages = slices.DeleteFunc(f.messages, func(old wire.Message) bool {
+			at, ok := wire.PlaceOf(old)
+			return ok && old.Group == m.Group && place.Supersedes(at)
+		})
+	}
+	f.messages = append(f.messages, m)
+}
+
+func (f *frame) encode() error {
+	for _, m := range f.messages {
+		b, err := m.MarshalBinary()
+		if err != nil {
+			return err
+		}
+		f.encoded, f.bytes = append(f.encoded, b), f.bytes+len(b)
+	}
+	return nil
 }
 
 // receive takes a frame.
 func (p *process) receive(f *frame) {
 	c := &p.w.Costs
-	cost := c.FrameIn + time.Duration(len(f.messages))*c.Message + costs.PerKiB(f.bytes, c.KiBIn)
+	cost := c.FrameIn + time.Duration(len(f.encoded))*c.Message + costs.PerKiB(f.bytes, c.KiBIn)
 	p.cpu.Add(func() (time.Duration, func()) {
 		return cost, func() {
-			for _, b := range f.messages {
+			for _, b := range f.encoded {
 				var m wire.Message
 				if err := m.UnmarshalBinary(b); err != nil {
 					p.w.fail("process %d decodes a message: %v", p.id, err)
 					return
 				}
-				p.members[m.Group-1].receive(m)
+				p.ends[m.Group-1].receive(m)
 			}
 		}
 	})

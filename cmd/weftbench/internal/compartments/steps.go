@@ -34,7 +34,7 @@ func Steps() []Step {
 		{"leader", "three members; all clients call at the leader, as clients of MultiPaxos do", func(p *Plan) {}},
 		{"members", "clients call at every member, which forwards to the leader and answers", func(p *Plan) { p.Spread = true }},
 		{Spread, "three groups on the three members, each led by another; a key belongs to a group", func(p *Plan) { p.Groups = 3 }},
-		{"machines", "the three groups have three machines each", func(p *Plan) { p.Members = 9 }},
+		{"machines", "five groups, with three machines each", func(p *Plan) { p.Groups, p.Members = 5, 15 }},
 	}
 }
 
@@ -59,7 +59,7 @@ type Config struct {
 // Default has the setting of the page.
 func Default() Config {
 	return Config{
-		Bed:     Bed{Costs: costs.Fitted, Delay: 50 * time.Microsecond, Rate: 10e9 / 8, Sync: 100 * time.Microsecond, Time: 250 * time.Millisecond, Value: 16, Seed: 1},
+		Bed:     Bed{Costs: costs.Fitted, Delay: 50 * time.Microsecond, Rate: 10e9 / 8, Sync: 500 * time.Microsecond, Time: 150 * time.Millisecond, Value: 16, Seed: 1},
 		Clients: []int{1, 10, 50, 100, 300, 600, 1000, 2000, 4000}, Ways: []hostnode.Kind{hostnode.RPC, hostnode.Lean}, Readers: []int{0, 1, 3, 10, 20},
 	}
 }
