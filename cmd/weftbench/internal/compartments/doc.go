@@ -9,6 +9,7 @@
 //	plan.go      a deployment and its load
 //	sim.go       the run of a plan: time, network, processes
 //	member.go    a replica at a process
+//	log.go       the writer of a process's log
 //	clients.go   clients, and what is measured of them
 //	steps.go     one compartment after the other
 //	readers.go   reads by the number of readers, and what readers cost the leader

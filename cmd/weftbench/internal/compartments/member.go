@@ -7,9 +7,6 @@ import (
 	"errors"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
-	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/replica/replicatest"
@@ -22,16 +19,14 @@ import (
 // nothing.
 type member struct {
 	*process
-	group *group
-	r     *replica.Replica
-	core  replica.Core
-	log   replicatest.MemLog
-	drive *world.Drive
+	group   *group
+	r       *replica.Replica
+	core    replica.Core
+	entries replicatest.MemLog
+	drive   *world.Drive
 
 	waiting map[replica.Call]func()
 	last    replica.Call
-	queue   []*replica.Append // for the log's writer
-	writing bool
 }
 
 // longest is the deadline of calls: none passes.
@@ -39,7 +34,7 @@ const longest = time.Hour
 
 // newMember begins a replica. All members of a group begin with the same configuration, readers too.
 func newMember(p *process, g *group, voters, readers []*process) (*member, error) {
-	m := &member{process: p, group: g, log: replicatest.NewMemLog(), waiting: map[replica.Call]func(){}}
+	m := &member{process: p, group: g, entries: replicatest.NewMemLog(), waiting: map[replica.Call]func(){}}
 	cfg := m.config()
 	founder := cfg
 	founder.ID = voters[0].id
@@ -54,7 +49,7 @@ func newMember(p *process, g *group, voters, readers []*process) (*member, error
 	for _, r := range readers {
 		conf.Learners = append(conf.Learners, r.id)
 	}
-	if err := m.log.Append(*first, nil); err != nil {
+	if err := m.entries.Append(*first, nil); err != nil {
 		return nil, err
 	}
 	if p.kind == "member" {
@@ -71,7 +66,7 @@ func newMember(p *process, g *group, voters, readers []*process) (*member, error
 func (m *member) config() replica.Config {
 	plan := &m.w.plan
 	cfg := replica.Config{Settings: replica.Settings{
-		ID: m.id, Group: m.group.id, Log: m.log, Boot: 1, ElectionTick: electionTicks, HeartbeatTick: 1,
+		ID: m.id, Group: m.group.id, Log: m.entries, Boot: 1, ElectionTick: electionTicks, HeartbeatTick: 1,
 		MaxCalls: 1 << 20, RetainEntries: 1 << 40, RetainBytes: 1 << 50, Rand: world.NewDraws(m.w.Seed, 100*m.group.id+m.id),
 	}}
 	if !plan.Batches {
@@ -163,40 +158,10 @@ func (m *member) Ended(d replica.Done) {
 // Send sends messages.
 func (m *member) Send(messages []wire.Message) { m.send(messages) }
 
-// Append queues a write. The log's writer takes all that waits when the processor comes to it, and
-// what it took is durable after the disk's time.
+// Append queues a write.
 func (m *member) Append(a *replica.Append) {
-	m.queue = append(m.queue, a)
-	m.write()
-}
-
-func (m *member) write() {
-	if m.writing || len(m.queue) == 0 {
-		return
-	}
-	m.writing = true
-	m.cpu.Add(func() (time.Duration, func()) {
-		c, round := &m.w.Costs, m.queue
-		m.queue = nil
-		cost := c.Write
-		for _, a := range round {
-			for _, e := range a.Write.Entries {
-				cost += c.Entry + costs.PerKiB(proto.Size(e), c.LogKiB)
-			}
-		}
-		return cost, func() { m.disk.Do(m.w.Sync, func() { m.written(round) }) }
-	})
-}
-
-func (m *member) written(round []*replica.Append) {
-	for _, a := range round {
-		if err := m.log.Append(a.Write, nil); err != nil {
-			m.w.fail("process %d writes its log: %v", m.id, err)
-		}
-		m.drive.Post(0, func(r *replica.Replica) { r.AppendDone(*a) })
-	}
-	m.writing = false
-	m.write()
+	m.log.queue = append(m.log.queue, write{m, a})
+	m.process.write()
 }
 
 // Compact does not happen: logs are kept.

@@ -41,7 +41,7 @@ type process struct {
 	id      uint64
 	kind    string
 	cpu     world.CPU
-	disk    world.Spindle
+	log     writer
 	ends    []end // by group; nil: the process has no part in it
 	sent    int   // bytes
 	calls   []call
@@ -63,7 +63,7 @@ func newSim(bed Bed, plan Plan) (*sim, error) {
 	w := &sim{Bed: bed, plan: plan, draws: world.NewDraws(bed.Seed, 1)}
 	w.net = world.NewNetwork(&w.Agenda, world.NewDraws(bed.Seed, 2), plan.Machines(), &world.Traits{Least: bed.Delay, Rate: bed.Rate})
 	for id := range uint64(plan.Machines()) {
-		p := &process{w: w, id: id + 1, kind: "member", disk: world.NewSpindle(&w.Agenda)}
+		p := &process{w: w, id: id + 1, kind: "member", log: writer{disk: world.NewSpindle(&w.Agenda)}}
 		if id >= uint64(plan.Members) {
 			p.kind = "reader"
 		}
