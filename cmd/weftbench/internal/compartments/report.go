@@ -189,7 +189,11 @@ func readers(rows []ReaderRow) lab.Table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	t.Notes = []string{"What coding takes of processors is not in the costs: bytes of coded writes are to be compared, not their times."}
+	t.Notes = []string{
+		"A reader's rounds take longer where the leader has more of them, and a round then serves more reads: so many readers may do more than so many\n" +
+			"times one. Small writes go whole to each reader, as to each of the two followers.",
+		"What coding takes of processors is not in the costs: bytes of coded writes are to be compared, not their times.",
+	}
 	return t
 }
 
