@@ -108,7 +108,7 @@ func (r *Replica) emitCommands(a *Apply, at logMark, data []byte, fresh bool) er
 	if err != nil {
 		return err
 	}
-	own := r.takeOwn(env)
+	own := r.takeOwn(env.id)
 	admitted := (env.kind == kindVerbatim || r.origins.admit(env.id, env.floor)) && fresh
 	if env.id.Origin == r.cfg.ID {
 		r.bootTaken(r.host.origins.boot(r.cfg.ID))
@@ -132,33 +132,6 @@ func (r *Replica) emitCommands(a *Apply, at logMark, data []byte, fresh bool) er
 	return nil
 }
 
-// takeOwn takes this node's own batch out of the outbox, if the entry is one.
-func (r *Replica) takeOwn(env envelope) *batch {
-	if env.id.Origin != r.cfg.ID || env.id.Boot != r.outbox.boot {
-		return nil
-	}
-	b := r.outbox.find(env.id.Sequence)
-	if b != nil {
-		r.outbox.remove(b)
-		if b.conf == nil {
-			r.outbox.took(r.now - b.since)
-		}
-	}
-	return b
-}
-
-// superseded ends the calls of an own batch that a snapshot contains, so that this node
-// never sees the results.
-func (r *Replica) superseded(own *batch) {
-	if own == nil {
-		return
-	}
-	for _, c := range own.calls {
-		c.open = true
-		r.finishWith(c, ErrSuperseded)
-	}
-}
-
 // toApply moves a call to a step of the state machine.
 func (r *Replica) toApply(a *Apply, c *pendingCall, ac appliedCall) {
 	c.open, c.waiting = true, waitApply
@@ -176,7 +149,7 @@ func (r *Replica) emitConfChange(a *Apply, e *pb.Entry, at logMark, fresh bool) 
 	env, named := decodeConfContext(cc.GetContext())
 	var own *batch
 	if named {
-		own = r.takeOwn(env)
+		own = r.takeOwn(env.id)
 		if !r.origins.admit(env.id, env.floor) {
 			r.count.DuplicateBatches++
 			r.superseded(own)

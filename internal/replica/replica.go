@@ -36,10 +36,8 @@ type Replica struct {
 	out   Output
 	err   error
 
-	now   time.Duration // as of the last Tick or Flush
 	skew  time.Duration // how far the clock of the configuration is ahead of now, at the last Tick
-	ticks uint64
-	dirty bool // the core may have a Ready
+	dirty bool          // the core may have a Ready
 
 	// last is the end of the log: entries handed to the append stage, and
 	// proposals that the core has appended and not handed out yet. lastHasData
@@ -68,8 +66,7 @@ type Replica struct {
 	resolving    resolveStage
 	sends        sendStage
 
-	calls   callList
-	outbox  outbox
+	requests
 	reads   barrier
 	moves   transfers
 	stall   stalling
@@ -124,6 +121,7 @@ func New(cfg Config) (*Replica, error) {
 		sends:     sendStage{bundler: cfg.Bundle, limit: cfg.MaxTurnBytes},
 		writes:    writes{maxEntries: storage.MaxWriteEntries, maxBytes: storage.MaxWriteBytes},
 	}
+	r.around = r
 	if err := r.loadHostState(); err != nil {
 		return nil, err
 	}
@@ -223,7 +221,9 @@ func (r *Replica) Flush(now time.Duration) Output {
 	r.At(now)
 	r.cancelCalls()
 	r.drain()
-	r.sendBatches()
+	if r.err == nil {
+		r.sendBatches()
+	}
 	r.startReads()
 	r.moveLeadership()
 	r.handOver()
