@@ -47,8 +47,10 @@ type Group struct {
 	node     *Node
 	id       uint64
 	user     StateMachine
-	host     *rawnode.Host
-	calls    Calls // of host, perhaps traced
+	host     *rawnode.Host    // nil at a gateway
+	gateway  *rawnode.Gateway // nil at a node
+	machine  *front.Machine   // of host
+	calls    Calls            // of host, perhaps traced
 	comparer *compare.Replica
 
 	changes changes
@@ -77,14 +79,19 @@ type Group struct {
 }
 
 // Group opens a group at this node. Its state is that of the state machine, brought up to date
-// from the log. A group that has no log yet begins with [Options.Peers] as its voters, unless
+// from the log. At a gateway there is no state, and sm is nil. A group that has no log yet begins with [Options.Peers] as its voters, unless
 // the node joins. The state machine is the caller's to close, after the group or the node.
 //
 // Group waits for the state machine's Load and for the log, however long these take, because a large
 // state may rightly take minutes; a wait of 10 s is logged, and [Node.Close] does not wait for longer than its
 // context.
 func (n *Node) Group(id uint64, sm StateMachine, options ...GroupOption) (*Group, error) {
-	if n != nil && id != 0 && invalid.IsNil(sm) {
+	gate := n != nil && n.options.Gateway
+	switch {
+	case n == nil || id == 0: // see groupWith
+	case gate && !invalid.IsNil(sm):
+		return nil, invalid.Errorf("group %d has a state machine, and a gateway has no state: pass nil", id)
+	case !gate && invalid.IsNil(sm):
 		return nil, invalid.Errorf("the state machine of group %d is nil", id)
 	}
 	if sessionsOf(options) != nil {
@@ -140,6 +147,9 @@ func (n *Node) reserve(id uint64) (done chan struct{}, err error) {
 }
 
 func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Group, error) {
+	if n.options.Gateway {
+		return n.openGateGroup(id, options)
+	}
 	log, err := n.engine.Group(id)
 	if err != nil {
 		return nil, fmt.Errorf("open the log of group %d: %w", id, err)
@@ -151,10 +161,10 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	if err := g.service().OutOfService(); err != nil {
 		return nil, err
 	}
-	machine := g.newMachine()
+	g.machine = g.newMachine()
 	c := groupConfig{host: rawnode.Config{
 		Replica:      rawnode.ReplicaConfig{ID: n.options.ID, Group: id, Log: log, Budget: n.budget, Placement: n.placement},
-		StateMachine: machine,
+		StateMachine: g.machine,
 		Transport:    n.transport,
 		TickInterval: n.options.TickInterval,
 		Recorder:     n.options.recordGroup(id),
@@ -188,7 +198,7 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 // ID returns the group's id.
 func (g *Group) ID() uint64 { return g.id }
 
-// Host returns the host below, with everything that package rawnode offers. It is the group's
+// Host returns the host below, with everything that package rawnode offers, or nil at a gateway. It is the group's
 // to stop.
 func (g *Group) Host() *rawnode.Host { return g.host }
 
@@ -199,6 +209,9 @@ func (g *Group) SetLeaderWeight(weight int) error {
 	if g == nil {
 		return invalid.Errorf("the group is nil: look at the error of Node.Group")
 	}
+	if g.gateway != nil {
+		return noReplica(g.node.options)
+	}
 	if err := g.host.SetLeaderWeight(weight); err != nil {
 		return invalid.Errorf("%w", err)
 	}
@@ -206,11 +219,19 @@ func (g *Group) SetLeaderWeight(weight int) error {
 }
 
 // Leader returns the id of the leader that this node knows, or 0.
-func (g *Group) Leader() uint64 { return g.host.Status().Lead }
+func (g *Group) Leader() uint64 {
+	if g.gateway != nil {
+		return g.gateway.Status().Lead
+	}
+	return g.host.Status().Lead
+}
 
 // Err returns why the group has failed at this node, or nil. A group that failed has
 // acknowledged nothing since, and is to be closed. At a node that was removed Err wraps [ErrRemoved].
 func (g *Group) Err() error {
+	if g.gateway != nil {
+		return nil
+	}
 	if err := g.host.Err(); err != nil || !g.out.Load() {
 		return err
 	}
@@ -259,9 +280,18 @@ func (g *Group) usable(ctx context.Context) error {
 	return checkContext(ctx)
 }
 
-// member returns why a member's calls are refused.
+// replicated returns why nothing can be asked of a replica here.
+func (g *Group) replicated(ctx context.Context) error {
+	err := g.usable(ctx)
+	if err == nil && g.gateway != nil {
+		err = noReplica(g.node.options)
+	}
+	return err
+}
+
+// member returns why calls that a member answers are refused.
 func (g *Group) member(ctx context.Context) error {
-	if err := g.usable(ctx); err != nil {
+	if err := g.replicated(ctx); err != nil {
 		return err
 	}
 	if g.out.Load() {
@@ -279,11 +309,18 @@ func (g *Group) member(ctx context.Context) error {
 // [ErrUnknown] it may have been applied or may still be, once. A node that was removed, or
 // given up by [Recover], refuses with [ErrRemoved] as soon as the node hears of that.
 func (g *Group) Propose(ctx context.Context, command []byte) (Result, error) {
-	if err := g.member(ctx); err != nil {
+	err := g.usable(ctx)
+	if err == nil && g.gateway == nil {
+		err = g.member(ctx)
+	}
+	if err != nil {
 		return Result{}, refused("propose", err)
 	}
 	if marked.Is(command) {
 		return Result{}, refused("propose", invalid.Errorf("the command begins with %q, which marks commands of package weft: begin it with another byte", marked.Mark))
+	}
+	if g.gateway != nil {
+		return g.gateway.Propose(ctx, command)
 	}
 	return g.calls.Propose(ctx, command)
 }
@@ -305,7 +342,7 @@ func (g *Group) TransferLeader(ctx context.Context, to uint64) error {
 // leases.ErrNotLeader, and [CallError].Leader is the node to ask. Leases are set with
 // [Configure]; without, the error wraps raft.ErrNoLeases.
 func (g *Group) SetResponders(ctx context.Context, wanted []leases.Want, tuner ...leases.TunerMode) error {
-	if err := g.usable(ctx); err != nil {
+	if err := g.replicated(ctx); err != nil {
 		return refused("set responders", err)
 	}
 	return g.host.SetResponders(ctx, wanted, tuner...)
@@ -322,6 +359,11 @@ func (g *Group) Close(ctx context.Context) error {
 		return fmt.Errorf("close group %d: %w", g.id, err)
 	}
 	defer func() { <-g.turn }()
+	if g.gateway != nil {
+		g.gateway.Stop()
+		g.closed()
+		return nil
+	}
 	err := errors.Join(g.awaitUses(ctx), g.host.Stop(ctx))
 	if g.after != nil && !errors.Is(err, ErrNotEnded) {
 		err = errors.Join(err, g.state.await(ctx, "the state, of which a checkpoint is written", g.after))
@@ -330,15 +372,20 @@ func (g *Group) Close(ctx context.Context) error {
 		return fmt.Errorf("close group %d: %w", g.id, err)
 	}
 	g.after = nil
-	g.node.mu.Lock()
-	if g.node.groups[g.id] == g {
-		delete(g.node.groups, g.id)
-	}
-	g.node.mu.Unlock()
+	g.closed()
 	if err != nil {
 		return fmt.Errorf("close group %d: %w", g.id, err)
 	}
 	return nil
+}
+
+// closed gives the group's place free.
+func (g *Group) closed() {
+	g.node.mu.Lock()
+	defer g.node.mu.Unlock()
+	if g.node.groups[g.id] == g {
+		delete(g.node.groups, g.id)
+	}
 }
 
 // Read returns when the state machine of this node has applied everything that was
@@ -348,15 +395,12 @@ func (g *Group) Close(ctx context.Context) error {
 // An error is a [CallError] that wraps [ErrRefused]. A node that was removed gives [Local]
 // reads alone, and refuses all others with [ErrRemoved].
 func (g *Group) Read(ctx context.Context, options ...ReadOption) (ReadResult, error) {
-	if err := g.usable(ctx); err != nil {
+	if err := g.replicated(ctx); err != nil {
 		return ReadResult{}, refused("read", err)
 	}
-	var o rawnode.ReadOptions
-	for i, option := range options {
-		if option == nil {
-			return ReadResult{}, refused("read", invalid.Errorf("option %d of %d is nil", i+1, len(options)))
-		}
-		option(&o)
+	o, err := readOptions(options)
+	if err != nil {
+		return ReadResult{}, refused("read", err)
 	}
 	if _, local := o.Policy.(rawnode.Local); !local {
 		if err := g.member(ctx); err != nil {
@@ -364,6 +408,17 @@ func (g *Group) Read(ctx context.Context, options ...ReadOption) (ReadResult, er
 		}
 	}
 	return g.calls.ReadWith(ctx, o)
+}
+
+// readOptions returns what options ask for.
+func readOptions(options []ReadOption) (o rawnode.ReadOptions, err error) {
+	for i, option := range options {
+		if option == nil {
+			return o, invalid.Errorf("option %d of %d is nil", i+1, len(options))
+		}
+		option(&o)
+	}
+	return o, nil
 }
 
 // Role is the part that a node plays in a group.
@@ -375,6 +430,8 @@ const (
 	Follower  Role = "follower"
 	Candidate Role = "candidate"
 	Learner   Role = "learner"
+	// Gateway: the process has no replica. Its State is CaughtUp when it has a home and a leader.
+	Gateway Role = "gateway"
 	// Outside: the node is no member, as far as it knows: not yet, or not any more.
 	Outside Role = "outside"
 )
@@ -446,7 +503,7 @@ func (w *watch) run(ctx context.Context) {
 	defer close(w.states)
 	ticker := time.NewTicker(w.g.node.options.TickInterval)
 	defer ticker.Stop()
-	last := State{}
+	last, ended := State{}, w.g.over()
 	for first := true; ; first = false {
 		s := w.look()
 		if first || !s.equal(last) {
@@ -459,11 +516,19 @@ func (w *watch) run(ctx context.Context) {
 		w.catchUp(ctx, s.Leader)
 		select {
 		case <-ticker.C:
-		case <-w.g.host.Done():
+		case <-ended:
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// over returns a channel that is closed when the host, or the gateway, has ended.
+func (g *Group) over() <-chan struct{} {
+	if g.gateway != nil {
+		return g.gateway.Done()
+	}
+	return g.host.Done()
 }
 
 // show makes s what the reader gets next.
@@ -482,7 +547,7 @@ func (w *watch) catchUp(ctx context.Context, leader uint64) {
 	if leader != w.leader {
 		w.leader, w.caughtUp = leader, false
 	}
-	if leader == raft.None || w.caughtUp || w.asking {
+	if leader == raft.None || w.caughtUp || w.asking || w.g.gateway != nil {
 		return
 	}
 	w.asking = true
@@ -498,6 +563,9 @@ func (w *watch) catchUp(ctx context.Context, leader uint64) {
 // look returns the present state.
 func (w *watch) look() State {
 	g := w.g
+	if g.gateway != nil {
+		return g.gateState()
+	}
 	h := g.host.Status()
 	s := State{
 		Leader: h.Lead, Term: h.Term, Role: roleOf(h.Status), Members: g.members(h.Members),

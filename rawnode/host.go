@@ -171,6 +171,9 @@ func openReplica(cfg *Config) (r *replica.Replica, applied uint64, err error) {
 	}); ok {
 		rc.Admit = sm.AdmitChange
 	}
+	if sm, ok := cfg.StateMachine.(ResultEncoder); ok {
+		rc.EncodeResult = sm.EncodeResult
+	}
 	rc.Tick = cfg.TickInterval
 	if sm, ok := cfg.StateMachine.(interface{ Settings() []Setting }); ok {
 		rc.Equal = sm.Settings()

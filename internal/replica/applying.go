@@ -108,6 +108,7 @@ func (r *Replica) emitCommands(a *Apply, at logMark, data []byte, fresh bool) er
 	if err != nil {
 		return err
 	}
+	r.redeem(env.id.Origin, at.term, len(data))
 	own := r.takeOwn(env.id)
 	admitted := (env.kind == kindVerbatim || r.origins.admit(env.id, env.floor)) && fresh
 	if env.id.Origin == r.cfg.ID {
@@ -120,6 +121,7 @@ func (r *Replica) emitCommands(a *Apply, at logMark, data []byte, fresh bool) er
 	}
 	first := len(a.Batch.Commands)
 	a.Batch.Commands = append(a.Batch.Commands, env.commands...)
+	r.emittedEntry(a, env.id, at, len(env.commands))
 	if own == nil {
 		return nil
 	}
@@ -208,6 +210,7 @@ func (r *Replica) ApplyDone(a Apply, results []any) {
 			r.finishWith(c.pendingCall, ErrSuperseded)
 		}
 	}
+	r.appliedEntries(a, results)
 	r.deliver(a.responses)
 	r.releaseReads()
 }

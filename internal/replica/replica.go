@@ -104,6 +104,7 @@ type Replica struct {
 	// restore, or 0.
 	restoring uint64
 
+	home   *home // nil: no gateway has come
 	writes writes
 	keep   retention
 	count  Counters
@@ -214,6 +215,7 @@ func (r *Replica) Tick(now time.Duration) {
 	r.answer()
 	r.sendAck(r.acks.late(r.ticks))
 	r.expireCalls()
+	r.tickHome()
 }
 
 // Flush ends a turn and returns the work to do. The caller owns the Output.
@@ -228,6 +230,7 @@ func (r *Replica) Flush(now time.Duration) Output {
 	r.moveLeadership()
 	r.handOver()
 	r.drain()
+	r.tellGuests()
 	r.sendTurn()
 	r.giveUpIfFailed()
 	out := r.out
@@ -306,6 +309,9 @@ func (r *Replica) refresh() {
 		r.leaving = parting{}
 		clear(r.inquiries.open)
 		r.outbox.leaderChanged()
+		if r.home != nil {
+			r.home.granted = nil
+		}
 		clear(r.repeats)
 		clear(r.lostLogs)
 	}

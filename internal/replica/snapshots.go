@@ -184,6 +184,7 @@ func (r *Replica) SnapshotRestored(header *pb.Message, err error) {
 		r.host, r.founding = h, foundedBy(h.origins)
 		r.keep.configured(h)
 		r.jumped(h.origins, h.at)
+		r.endStreams("this node has entries by a snapshot")
 	}
 	r.step(header)
 	r.releaseReads()
