@@ -461,7 +461,7 @@ func (g *Gateway) sendQueries() {
 		return
 	}
 	for _, q := range g.queries {
-		if q.home == g.home.number && g.ticks-q.sentAt < uint64(g.cfg.ElectionTick) || g.ticks < q.after {
+		if q.home == g.home.number && g.ticks-q.sentAt < uint64(g.cfg.ElectionTick) || g.ticks < q.after || q.deadline <= g.now {
 			continue
 		}
 		if q.sentAt > 0 || q.home > 0 {
