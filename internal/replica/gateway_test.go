@@ -193,6 +193,69 @@ func TestGatewayStartsAgain(t *testing.T) {
 	}
 }
 
+// A proposal that comes late to a node that leads again, in another term, is not appended: its caller was
+// told long ago that it is in no log.
+func TestLeaderComparesTheTermOfAGatewaysProposal(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	c.elect(1)
+	c.run(30)
+	var held []wire.Message
+	c.lose = func(m wire.Message) bool {
+		_, late := m.Body.(wire.Proposal)
+		if late && m.To == 1 {
+			held = append(held, m)
+		}
+		return late
+	}
+	c.calls++
+	call := c.calls
+	c.g.Propose(call, []byte("late"), c.now+60*tick)
+	c.settle()
+	require.Len(t, held, 1)
+	c.nodes[1].r.TransferLeader(1000, 2, c.now+50*tick)
+	c.run(5) // by now the gateway knows of a later term, and sends to node 2
+	c.nodes[2].r.TransferLeader(1001, 1, c.now+50*tick)
+	c.run(5)
+	require.True(t, c.nodes[1].r.leads())
+	require.NoError(t, c.nodes[1].r.Receive(held[0]))
+	c.settle()
+	require.Empty(t, c.agree())
+	c.lose = func(wire.Message) bool { return false }
+	c.run(30)
+	require.Equal(t, []string{"late"}, c.agree(), "in the end it is, once")
+	require.NoError(t, c.result(call).Err)
+}
+
+// A new home may be behind the former one, and take a node for the leader whose term is over.
+func TestGatewaySendsNothingForATermThatIsOver(t *testing.T) {
+	g := newGated(t, nil, 1, 2).g
+	g.Flush(0)
+	report := func(term uint64) {
+		h := g.home
+		require.NoError(t, g.Receive(wire.Message{Group: 7, From: h.id, To: 9, Body: wire.Report{Life: 1, Number: h.number, Stream: wire.StreamID{Boot: h.id, Number: 1},
+			Counted: true, Count: 1, Leader: 1, LeaderTerm: term, Term: term, Index: term, Row: &wire.OriginRow{}}}))
+	}
+	report(5)
+	lead, _ := g.leader()
+	require.Equal(t, uint64(1), lead)
+	g.moveHome()
+	report(4)
+	lead, _ = g.leader()
+	require.Zero(t, lead)
+}
+
+func TestGatewayTakesNoAnswerToAnEarlierLife(t *testing.T) {
+	c := newGated(t, func(s *Settings) { s.Boot = 5 }, 1)
+	c.elect(1)
+	c.run(5)
+	c.g.Query(1, []byte("q"), ReadOptions{}, c.now+100*tick)
+	c.g.Flush(c.now) // and the query is lost
+	require.NoError(t, c.g.Receive(wire.Message{Group: 7, From: 1, To: 9, Body: wire.Reply{Life: 4, Number: 1, Code: wire.Answered}}))
+	require.Empty(t, c.g.Flush(c.now).Done)
+	require.NoError(t, c.g.Receive(wire.Message{Group: 7, From: 1, To: 9, Body: wire.Reply{Life: 5, Number: 1, Code: wire.Answered}}))
+	require.Len(t, c.g.Flush(c.now).Done, 1)
+}
+
 func TestGatewayRefusesAtOnceWhenFull(t *testing.T) {
 	c := newGated(t, func(s *Settings) { s.MaxCommandBytes, s.MaxQueueBytes, s.MaxCalls = 10, 20, 3 }, 1)
 	c.elect(1)

@@ -15,10 +15,10 @@ const (
 )
 
 // gateways is the bugs of gateways, and of what replicas do for them. Seeds of TestGates, of
-// package rafttest/nodes, find them.
+// package rafttest/nodes, find them, if no test is named.
 var gateways = []bug{
 	{"a leader appends what was sent for another term", leadingFile,
-		edit("if !r.leads() || r.state.Term != p.Term {", "if !r.leads() {"), "", 150},
+		edit("if !r.leads() || r.state.Term != p.Term {", "if !r.leads() {"), "TestLeaderComparesTheTermOfAGatewaysProposal", 0},
 	{"snapshots lack what gateways have applied", "internal/replica/hoststate.go",
 		edit("	return h.origins.append(b)\n", "	few := originTable{}\n	for id, row := range h.origins {\n		if id < 10 {\n			few[id] = row\n		}\n	}\n	return few.append(b)\n"), "", 150},
 	{"a home does not tell what was applied before", homeFile,
@@ -45,9 +45,9 @@ var gateways = []bug{
 	{"bytes of queries are not given back", gatewayFile,
 		edit("			g.asked -= len(q.Data)\n", ""), "", 150},
 	{"a gateway takes answers to its earlier lives", gatewayFile,
-		edit("if i < 0 || r.Life != g.cfg.Boot {", "if i < 0 {"), "", 150},
+		edit("if i < 0 || r.Life != g.cfg.Boot {", "if i < 0 {"), "TestGatewayTakesNoAnswerToAnEarlierLife", 0},
 	{"a gateway sends for a term that is over", gatewayFile,
-		edit(" || g.term < g.outbox.lastTerm {", " {"), "", 300},
+		edit(" || g.term < g.outbox.lastTerm {", " {"), "TestGatewaySendsNothingForATermThatIsOver", 0},
 	{"a batch is made anew for another leader, beside the one under way", outboxFile,
 		edit("	if _, term := r.around.leader(); b.term != term {\n		return false // likewise\n	}\n", "	if _, term := r.around.leader(); b.term != term {\n		b.closed()\n		return true\n	}\n"), "", 150},
 }
