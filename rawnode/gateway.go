@@ -30,13 +30,19 @@ type GatewayConfig struct {
 	Boot uint64
 
 	// ElectionTick is the number of ticks after which a silent home is given up, and should be that of the members.
-	ElectionTick                 int
+	ElectionTick int
+	// TickInterval and DefaultTimeout are as in [Config].
 	TickInterval, DefaultTimeout time.Duration
 
+	// MaxCommandBytes, MaxBatchBytes and MaxQueueBytes, in bytes, are as in [ReplicaConfig]; queries count in
+	// MaxQueueBytes, too, and a query has at most MaxCommandBytes.
 	MaxCommandBytes, MaxBatchBytes, MaxQueueBytes int
-	MaxCalls, MaxBatches, EagerBatches            int
-	Budget                                        *Budget
+	// MaxCalls, MaxBatches and EagerBatches are as in [ReplicaConfig].
+	MaxCalls, MaxBatches, EagerBatches int
+	// Budget, unless nil, is as in [ReplicaConfig].
+	Budget *Budget
 
+	// Logger gets the log lines for operators; nil means silence.
 	Logger *slog.Logger
 }
 
@@ -107,17 +113,13 @@ type Gateway struct {
 	bytes   int // of inputs
 	dropped uint64
 	ended   bool
-	last    GatewayStatus // at the end of the loop
+	last    replica.GatewayStatus // at the end of the loop
 
 	// Used by the loop only.
 	gateway *replica.Gateway
 	waiting map[replica.Call]*gatewayCall
 	lastID  replica.Call
 }
-
-// GatewayStatus is a gateway's view of itself: its home, or 0; the leader known to it, or 0; the index that the home
-// has applied; the members; calls and bytes that wait; and counters since the start.
-type GatewayStatus = replica.GatewayStatus
 
 // gatewayInput is an input: one of its fields.
 type gatewayInput struct {
@@ -321,9 +323,10 @@ func (g *Gateway) Query(ctx context.Context, request []byte, o ReadOptions) ([]b
 	return answer, ReadResult(d.Read), err
 }
 
-// Status returns the present status, or the last one of a gateway that has ended.
-func (g *Gateway) Status() GatewayStatus {
-	got := make(chan GatewayStatus, 1)
+// Status returns the present status, or the last one of a gateway that has ended: the home, or 0; the leader known here,
+// or 0; the index that the home has applied; the members; calls and bytes that wait; and counters since the start.
+func (g *Gateway) Status() replica.GatewayStatus {
+	got := make(chan replica.GatewayStatus, 1)
 	g.post(func(r *replica.Gateway) { got <- r.Status() })
 	select {
 	case s := <-got:

@@ -5,6 +5,7 @@ package replica
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weftraft/weft/internal/wire"
@@ -37,6 +38,47 @@ type around interface {
 	timeout() error
 	// callEnded takes the end of a call.
 	callEnded(Done)
+}
+
+// takeOwn takes an own batch out of the outbox, if the entry is one.
+func (r *requests) takeOwn(id wire.CommandID) *batch {
+	if id.Origin != r.around.config().ID || id.Boot != r.outbox.boot {
+		return nil
+	}
+	b := r.outbox.find(id.Sequence)
+	if b != nil {
+		r.outbox.remove(b)
+		if b.conf == nil {
+			r.outbox.took(r.now - b.since)
+		}
+	}
+	return b
+}
+
+// superseded ends the calls of an own batch that was applied, so that nobody here ever sees the
+// results.
+func (r *requests) superseded(own *batch) {
+	if own == nil {
+		return
+	}
+	for _, c := range own.calls {
+		c.open = true
+		r.finishWith(c, ErrSuperseded)
+	}
+}
+
+// jumped settles the fate of batches as of an entry: the entries up to there were not looked
+// at. t has the row of this origin.
+func (r *requests) jumped(t originTable, at logMark) {
+	newest := t.boot(r.around.config().ID)
+	for _, b := range slices.Clone(r.outbox.batches) {
+		if t.applied(r.id(b)) || newest > r.outbox.boot && b.sends > 0 {
+			r.superseded(b)
+			r.outbox.remove(b)
+		}
+	}
+	r.passed(at)
+	r.bootTaken(newest)
 }
 
 var _ around = (*Replica)(nil)

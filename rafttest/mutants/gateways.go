@@ -11,6 +11,7 @@ const (
 	homeFile    = "internal/replica/home.go"
 	queriesFile = "internal/replica/queries.go"
 	outboxFile  = "internal/replica/outbox.go"
+	requestFile = "internal/replica/requests.go"
 	leadingFile = "internal/replica/leading.go"
 )
 
@@ -30,7 +31,7 @@ var gateways = []bug{
 			{"if from != h.id || r.Life != g.cfg.Boot || r.Number != h.number {", "if r.Life != g.cfg.Boot {"},
 			{"case !attached && r.Row == nil, attached && r.Stream != h.stream:", "case !attached && r.Row == nil:"},
 		}, "", 150},
-	{"a gateway takes results of its earlier lives", outboxFile,
+	{"a gateway takes results of its earlier lives", requestFile,
 		edit("if id.Origin != r.around.config().ID || id.Boot != r.outbox.boot {", "if id.Origin != r.around.config().ID {"), "", 150},
 	{"an entry of the same term closes a batch", outboxFile,
 		edit("if b.sends > 0 && b.term < at.term {", "if b.sends > 0 && b.term <= at.term {"), "", 150},
