@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weftraft/weft/internal/address"
 	"github.com/weftraft/weft/internal/book"
 	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/internal/members"
@@ -69,6 +70,9 @@ func (n *Node) openGateway() (err error) {
 	}
 	if o.Advertise == "" {
 		o.Advertise = c.Listener.Addr().String()
+		if err := address.Check(o.Advertise); err != nil {
+			return errors.Join(invalid.Errorf("Options.Advertise is empty, and nodes cannot dial the address of Listen: %w", err), c.Listener.Close())
+		}
 	}
 	c.Gateway = o.Advertise
 	if n.transport, err = transport.New(c); err != nil {

@@ -96,6 +96,39 @@ func TestGatewayRefusesWhatNeedsAReplica(t *testing.T) {
 	require.ErrorIs(t, err, weft.ErrStopped)
 }
 
+func TestOptionsOfAGateway(t *testing.T) {
+	good := weft.Options{Gateway: true, Cluster: testCluster, ID: 9, Listen: "127.0.0.1:0", Peers: map[uint64]string{1: "127.0.0.1:7001"}}
+	require.NoError(t, good.Validate())
+	for says, change := range map[string]func(*weft.Options){
+		"Options.Dir is set, and a gateway has none":          func(o *weft.Options) { o.Dir = "data" },
+		"Options.Join is set, and a gateway has none":         func(o *weft.Options) { o.Join = true },
+		"Options.LeaderWeight is set, and a gateway has none": func(o *weft.Options) { o.LeaderWeight = 5 },
+		"Options.Peers is empty":                              func(o *weft.Options) { o.Peers = nil },
+		"Options.Peers[9] is 127.0.0.1:7009, and a gateway has the ID": func(o *weft.Options) {
+			o.Peers = map[uint64]string{1: "127.0.0.1:7001", 9: "127.0.0.1:7009"}
+		},
+		"Options.Listen is empty": func(o *weft.Options) { o.Listen = "" },
+	} {
+		o := good
+		change(&o)
+		require.ErrorContains(t, o.Validate(), says)
+	}
+	o := good
+	o.Listen = ":0"
+	_, err := weft.Open(o)
+	require.ErrorContains(t, err, "Options.Advertise is empty, and nodes cannot dial the address of Listen")
+	_, err = weft.OpenMemory(good, 1, newVotes)
+	require.ErrorContains(t, err, "is a gateway")
+	n, err := weft.Open(good)
+	require.NoError(t, err)
+	_, err = n.Group(1, &journal{})
+	require.ErrorContains(t, err, "a gateway has no state: pass nil")
+	_, err = weft.Replicate(n, 1, newVotes)
+	require.ErrorContains(t, err, "a gateway has no state")
+	require.ErrorContains(t, n.SetLeaderWeight(3), "is a gateway")
+	require.NoError(t, n.Close(context.Background()))
+}
+
 // What a caller at a gateway was told holds, while the leader goes and comes back again and again.
 func TestVerdictsOfGatewaysHoldWhileLeadersGo(t *testing.T) {
 	all := startCluster(t, 3)

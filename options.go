@@ -26,7 +26,7 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// Options configures a [Node]. Cluster, ID, Dir, and Listen or Peers must be set.
+// Options configures a [Node]. Cluster, ID, Dir, and Listen or Peers must be set; of a gateway, Cluster, ID, Listen and Peers.
 type Options struct {
 	// Cluster is a number of the user's own, 1 or more. Nodes of different clusters refuse each
 	// other.

@@ -16,6 +16,8 @@ import (
 func (h *Host) answer(q replica.Query) {
 	ctx, cancel := context.WithTimeout(h.context, q.Patience)
 	defer cancel()
+	h.queries.Add(1)
+	defer h.queries.Add(-1)
 	reply := wire.Reply{Code: wire.NoQueries}
 	if sm, ok := h.cfg.StateMachine.(Querier); ok {
 		data, err := sm.Query(ctx, q.Request)

@@ -57,6 +57,7 @@ type Host struct {
 	clock      clockWatch
 	hangs      hangs
 
+	queries    atomic.Int64 // of gateways, at the state machine
 	goroutines atomic.Int64
 	context    context.Context // ends when the host stops or fails
 	cancel     context.CancelFunc

@@ -474,8 +474,8 @@ func (g *Gateway) sendQueries() {
 
 // receiveReply takes the answer to a query, of whatever sending: the barrier was later than the call.
 func (g *Gateway) receiveReply(r wire.Reply) {
-	i := slices.IndexFunc(g.queries, func(q *gatewayQuery) bool { return q.Number == r.Number })
-	if i < 0 || r.Life != g.cfg.Boot {
+	i, found := slices.BinarySearchFunc(g.queries, r.Number, func(q *gatewayQuery, number uint64) int { return cmp.Compare(q.Number, number) })
+	if !found || r.Life != g.cfg.Boot {
 		return
 	}
 	q := g.queries[i]

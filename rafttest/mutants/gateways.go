@@ -46,7 +46,7 @@ var gateways = []bug{
 	{"bytes of queries are not given back", gatewayFile,
 		edit("			g.asked -= len(q.Data)\n", ""), "", 150},
 	{"a gateway takes answers to its earlier lives", gatewayFile,
-		edit("if i < 0 || r.Life != g.cfg.Boot {", "if i < 0 {"), "TestGatewayTakesNoAnswerToAnEarlierLife", 0},
+		edit("if !found || r.Life != g.cfg.Boot {", "if !found {"), "TestGatewayTakesNoAnswerToAnEarlierLife", 0},
 	{"a gateway sends for a term that is over", gatewayFile,
 		edit(" || g.term < g.outbox.lastTerm {", " {"), "TestGatewaySendsNothingForATermThatIsOver", 0},
 	{"a batch is made anew for another leader, beside the one under way", outboxFile,

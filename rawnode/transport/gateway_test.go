@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weftraft/weft/internal/certs"
 	"github.com/weftraft/weft/internal/wire"
 )
 
@@ -64,6 +65,22 @@ func TestGatewayMaySendLittle(t *testing.T) {
 	}
 }
 
+// With TLS a gateway is who its certificate says, like a node.
+func TestGatewayProvesItsIdentity(t *testing.T) {
+	dir := generate(t, certs.ValidFor(time.Hour), 1, 9, 10)
+	a, box := start(t, Config{Node: 1, Listen: "127.0.0.1:0", TLS: certs.NodeFiles(dir, 1)})
+	open := func(id, certificate uint64) (*TCP, error) {
+		l := listen(t)
+		return New(Config{Cluster: 5, Node: id, Listener: l, Gateway: l.Addr().String(), Peers: map[uint64]string{1: a.Addr().String()}, TLS: certs.NodeFiles(dir, certificate)})
+	}
+	g, err := open(9, 9)
+	require.NoError(t, err)
+	deliver(t, g, box, message(9, 1, wire.Attach{Life: 1, Number: 1})[0])
+	require.NoError(t, g.Close())
+	_, err = open(9, 10)
+	require.ErrorContains(t, err, "this is node 9 of cluster 5")
+}
+
 func TestGatewaysAreBoundedAndNoNodes(t *testing.T) {
 	a, _ := start(t, Config{Node: 1, Listen: "127.0.0.1:0", Peers: map[uint64]string{2: "127.0.0.1:1"}, MaxGateways: 2})
 	hello := func(id uint64, address string) string {
@@ -82,5 +99,5 @@ func TestGatewaysAreBoundedAndNoNodes(t *testing.T) {
 	require.Contains(t, answer.Refused, "this is a gateway")
 	none, _ := start(t, Config{Node: 1, Listen: "127.0.0.1:0", MaxGateways: -1})
 	_, answer = connect(t, none, wire.Hello{Cluster: 5, Node: 9, Peer: 1, Kinds: wire.AllKinds, Address: "127.0.0.1:8"})
-	require.Contains(t, answer.Refused, "the bound is -1")
+	require.Contains(t, answer.Refused, "the bound is 0")
 }

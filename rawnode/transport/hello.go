@@ -175,7 +175,7 @@ func (t *TCP) meetGateway(h wire.Hello) error {
 		return nil
 	}
 	if t.gateways() >= t.cfg.MaxGateways {
-		return refuse(refusedCrowd, "%d gateways are connected, the bound is %d", t.gateways(), t.cfg.MaxGateways)
+		return refuse(refusedCrowd, "%d gateways are connected, the bound is %d", t.gateways(), max(0, t.cfg.MaxGateways))
 	}
 	p := t.newPeer(h.Node, h.Address)
 	p.gateway = true
