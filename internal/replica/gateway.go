@@ -236,7 +236,7 @@ func (g *Gateway) giveUp() {
 
 // lookAtHome tells the home that the gateway lives, or gives the home up.
 func (g *Gateway) lookAtHome() {
-	h, patience := &g.home, uint64(g.cfg.ElectionTick)
+	h, patience, others := &g.home, uint64(g.cfg.ElectionTick), len(g.homes) > 1
 	attached := h.stream != (wire.StreamID{})
 	if !attached {
 		patience = max(2, patience/3)
@@ -244,9 +244,9 @@ func (g *Gateway) lookAtHome() {
 	switch {
 	case h.id == raft.None:
 		return // Flush looks for one
-	case g.ticks-h.heardAt >= patience, attached && g.ticks-h.ledAt >= 2*patience, g.homeBehind():
+	case g.ticks-h.heardAt >= patience, others && attached && g.ticks-h.ledAt >= 2*patience, others && g.homeBehind():
 		g.moveHome()
-	case attached && h.id == g.lead && len(g.homes) > 1 && len(g.outbox.batches) == 0 && g.ticks-h.since >= patience && g.ticks >= g.restless:
+	case others && attached && h.id == g.lead && len(g.outbox.batches) == 0 && g.ticks-h.since >= patience && g.ticks >= g.restless:
 		// A leader has enough to do.
 		g.restless = g.ticks + 20*patience
 		g.moveHome()
