@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft"
+	"github.com/weftraft/weft/rawnode/session"
+	"github.com/weftraft/weft/rawnode/state"
 )
 
 // Query returns all lines; a request other than that is an error.
@@ -94,6 +96,37 @@ func TestGatewayRefusesWhatNeedsAReplica(t *testing.T) {
 	require.NoError(t, g.Close(within(t)))
 	_, err = g.Propose(within(t), []byte("late"))
 	require.ErrorIs(t, err, weft.ErrStopped)
+}
+
+// Sessions work across gateways: a command that is proposed again elsewhere takes effect once.
+func TestSessionsThroughGateways(t *testing.T) {
+	m := newMember(t, 1, addressesOf(t, 1))
+	var err error
+	m.node, err = weft.Open(m.options)
+	require.NoError(t, err)
+	t.Cleanup(func() { m.stop(t) })
+	r, err := weft.Replicate(m.node, 1, newVotes, weft.Sessions(session.DefaultLimits))
+	require.NoError(t, err)
+	gates := []*weft.Group{openGateway(t, 8, map[uint64]*member{1: m}, 1), openGateway(t, 9, map[uint64]*member{1: m}, 1)}
+	propose := func(g *weft.Group, command []byte) any {
+		result, err := g.Propose(within(t), command)
+		require.NoError(t, err)
+		value, err := state.DecodeResult(result.Value.([]byte))
+		require.NoError(t, err)
+		return value
+	}
+	id := propose(gates[0], state.OpenSession()).(session.ID)
+	for i, g := range gates {
+		require.Equal(t, 1, propose(g, state.InSession(id, 1, 0, []byte("ada"))), "gateway %d", i)
+	}
+	require.Equal(t, 2, propose(gates[1], state.InSession(id, 2, 1, []byte("ada"))))
+	require.Equal(t, true, propose(gates[1], state.EndSession(id)))
+	require.IsType(t, &state.RefusedError{}, propose(gates[0], state.InSession(id, 3, 2, []byte("ada"))))
+	for _, g := range []*weft.Group{r.Group, gates[0]} {
+		_, err = g.Query(within(t), nil)
+		require.ErrorIs(t, err, weft.ErrRefused)
+		require.ErrorContains(t, err, "takes no queries")
+	}
 }
 
 func TestOptionsOfAGateway(t *testing.T) {
