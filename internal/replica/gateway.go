@@ -36,6 +36,7 @@ type Gateway struct {
 	homed    bool   // a home has told the origin's row
 	lead     uint64 // the leader known here, in term
 	term     uint64
+	hinted   uint64        // tick of the last word on the leader by a node that is not the home
 	members  *pb.ConfState // as a home told; constant
 	queries  []*gatewayQuery
 	asked    int    // bytes of queries
@@ -194,6 +195,7 @@ func (g *Gateway) Receive(m wire.Message) error {
 	case wire.Verdict:
 		if b.Outcome == wire.NotLeader && b.Leader != raft.None && b.Term > g.term {
 			g.follow(b.Leader, b.Term)
+			g.hinted = g.ticks
 		}
 		g.receiveVerdict(b)
 	case wire.Report:
@@ -347,7 +349,7 @@ func (g *Gateway) takeReport(r wire.Report) {
 		g.home.mark = at
 	}
 	g.passed(at)
-	if r.LeaderTerm >= g.term {
+	if r.LeaderTerm >= g.term || g.ticks-g.hinted >= uint64(g.cfg.ElectionTick) { // by now the home would know, too
 		g.follow(r.Leader, r.LeaderTerm)
 	}
 }
