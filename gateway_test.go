@@ -98,6 +98,44 @@ func TestGatewayRefusesWhatNeedsAReplica(t *testing.T) {
 	require.ErrorIs(t, err, weft.ErrStopped)
 }
 
+// Without a node nothing is sent: calls end with their contexts, have no effect, and hold no more than the budget.
+func TestGatewayWithoutNodesRefusesInTime(t *testing.T) {
+	n, err := weft.Open(weft.Options{Gateway: true, Cluster: testCluster, ID: 9, Listen: "127.0.0.1:0", Peers: addressesOf(t, 1, 2),
+		TickInterval: 10 * time.Millisecond, BudgetBytes: 10})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close(context.Background())) })
+	g, err := n.Group(1, nil)
+	require.NoError(t, err)
+	short, end := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer end()
+	_, err = g.Propose(short, []byte("a"))
+	require.ErrorIs(t, err, weft.ErrRefused)
+	require.ErrorIs(t, err, weft.ErrTimeout)
+	require.ErrorContains(t, err, "no member answers this gateway; asked: [1 2]")
+	_, err = g.Propose(short, []byte("a"))
+	require.ErrorIs(t, err, weft.ErrTimeout)
+	_, err = g.Propose(within(t), make([]byte, 11))
+	require.ErrorIs(t, err, weft.ErrTooLarge)
+
+	ctx, cancel := context.WithCancelCause(context.Background())
+	errs := make(chan error, 2)
+	go func() { _, err := g.Propose(ctx, make([]byte, 5)); errs <- err }()
+	go func() { _, err := g.Query(ctx, make([]byte, 5)); errs <- err }()
+	eventually(t, func() bool { return g.Gateway().Status().Queued == 10 }, "both wait")
+	_, err = g.Propose(within(t), []byte("b"))
+	require.ErrorIs(t, err, weft.ErrOverloaded)
+	why := errors.New("the user has gone")
+	cancel(why)
+	for range 2 {
+		err := <-errs
+		require.ErrorIs(t, err, why)
+		require.ErrorIs(t, err, weft.ErrRefused)
+	}
+	require.Zero(t, g.Gateway().Status().Queued)
+	require.Zero(t, g.Leader())
+	require.False(t, g.State().CaughtUp)
+}
+
 // Sessions work across gateways: a command that is proposed again elsewhere takes effect once.
 func TestSessionsThroughGateways(t *testing.T) {
 	m := newMember(t, 1, addressesOf(t, 1))
