@@ -149,7 +149,7 @@ func (m *member) config(kept keptState) replica.Config {
 		RetainEntries: p.retainEntries, RetainBytes: p.retainBytes,
 		Coding: m.coded(), Placement: m.n.place,
 		Rand: m.n.rand,
-	}}
+	}, EncodeResult: encodeAnswer}
 	m.leased(&cfg)
 	if p.repeats.keepsMuch(m.n.id) {
 		cfg.RetainEntries, cfg.RetainBytes = 10_000, 16<<20

@@ -53,6 +53,7 @@ type plan struct {
 	pushing uint64 // bits of the nodes of an earlier version, which do not fetch snapshots
 	placing placing
 	joints  *jointPlan // nil: the run is none of joints
+	gates   gatePlan
 
 	// Faults: how often, how strong, how long.
 	drift                                                              float64
@@ -98,6 +99,9 @@ func drawPlan(seed uint64, opts options) plan {
 	}
 	if d := world.NewDraws(seed, 11); d.Chance(0.25) {
 		p.pushing = d.Uint64()
+	}
+	if opts.Gates {
+		p.gates = drawGates(world.NewDraws(seed, 12))
 	}
 	if opts.tune != nil {
 		opts.tune(&p)
