@@ -16,7 +16,7 @@ type Outcome struct {
 	Plan          Plan
 	Writes, Reads float64       // a second
 	Median        time.Duration // of all calls
-	Use           []Use         // of processes: the leader of the first group, other members, readers
+	Use           []Use         // of processes: leaders of groups, other members, gateways, readers
 	Egress        float64       // bytes that the first leader sent, for a write
 	LeaderPer     time.Duration // processor time of the first leader for a write
 	// AllPer is the processor time of all processes, and AllBytes what they sent, for a call.
@@ -118,7 +118,7 @@ func (w *sim) use(shares []float64) (all []Use) {
 	for _, g := range w.groups {
 		leads[g.leader().id] = true
 	}
-	for _, kind := range []string{"leader", "follower", "reader"} {
+	for _, kind := range []string{"leader", "follower", "gateway", "reader"} {
 		u := Use{Kind: kind}
 		for i, p := range w.processes {
 			is := p.kind
@@ -155,6 +155,10 @@ func (w *sim) join() {
 			m = g.voters[turn%len(g.voters)]
 		}
 		c := &client{w: w, at: m.process, writes: m, reader: m, reads: w.plan.Reads}
+		if n := w.plan.Gateways; n > 0 {
+			c.at = w.processes[w.plan.Machines()-n+turn%n]
+			c.writes = c.at.ends[g.id-1]
+		}
 		if len(g.readers) > 0 {
 			c.reader = g.readers[turn%len(g.readers)]
 		}

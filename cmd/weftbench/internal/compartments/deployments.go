@@ -20,7 +20,11 @@ func sizes() []Plan {
 		{Members: 3, Groups: 1, Spread: true},
 		{Members: 5, Groups: 1, Spread: true},
 		{Members: 7, Groups: 1, Spread: true},
-		{Members: 9, Replicas: 3, Groups: 3, Spread: true},
+		{Members: 3, Groups: 1, Spread: true, Gateways: 3},
+		{Members: 3, Groups: 1, Spread: true, Gateways: 8},
+		{Members: 5, Groups: 1, Spread: true, Gateways: 8},
+		{Members: 7, Groups: 1, Spread: true, Gateways: 8},
+		{Members: 9, Replicas: 3, Groups: 3, Spread: true, Gateways: 24},
 		{Members: 3, Groups: 1, Spread: true, Reads: 0.9},
 		{Members: 3, Groups: 1, Spread: true, Reads: 0.9, Readers: 3},
 		{Members: 3, Groups: 1, Spread: true, Reads: 0.9, Readers: 6},
@@ -47,6 +51,9 @@ func (p Plan) words() string {
 	if p.Groups > 1 {
 		text += fmt.Sprintf(", %d groups", p.Groups)
 	}
+	if p.Gateways > 0 {
+		text += fmt.Sprintf(", %d gateways", p.Gateways)
+	}
 	if p.Readers > 0 {
 		text += fmt.Sprintf(", %d readers", p.Readers)
 	}
@@ -62,12 +69,14 @@ func (o *Outcome) next() string {
 	switch {
 	case busiest.Most < 0.9:
 		return "none: processors have time"
-	case busiest.Kind == "reader":
-		return "readers"
+	case busiest.Kind == "reader", busiest.Kind == "gateway":
+		return busiest.Kind + "s"
 	case !p.Spread:
 		return "calls at every member"
 	case p.Reads > 0 && p.Readers == 0:
 		return "readers"
+	case p.Gateways == 0:
+		return "gateways"
 	}
 	return "groups on machines of their own"
 }

@@ -10,6 +10,7 @@
 //	sim.go       the run of a plan: time, network, processes
 //	member.go    a replica at a process
 //	log.go       the writer of a process's log
+//	gateway.go   a gateway at a process
 //	clients.go   clients, and what is measured of them
 //	steps.go     one compartment after the other
 //	readers.go   reads by the number of readers, and what readers cost the leader

@@ -27,6 +27,7 @@ type Plan struct {
 	Replicas int // voters of each group; 0 means Members
 	Groups   int // each begins Members/Groups machines behind the one before, with its leader
 	Readers  int // learners of each group, which serve reads
+	Gateways int // processes without a replica, at which clients write
 	// Batches has commands share entries, and entries share messages.
 	Batches bool
 	// Spread has clients call at all members, and not at the leader of their group alone.
@@ -43,7 +44,7 @@ type Plan struct {
 }
 
 // Machines returns the number of machines, without those of clients.
-func (p Plan) Machines() int { return p.Members + p.Readers }
+func (p Plan) Machines() int { return p.Members + p.Readers + p.Gateways }
 
 // ticks of replicas.
 const (

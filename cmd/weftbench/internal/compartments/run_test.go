@@ -69,3 +69,24 @@ func TestProcessorTimeIsWorkTimesCosts(t *testing.T) {
 	// Two ways of the client, two of the append, and the follower's and the leader's disk at a time.
 	require.Equal(t, 4*b.Delay+b.Sync, free.Median.Round(time.Microsecond))
 }
+
+// TestGatewaysTakeCallsOffMembers compares calls at gateways with calls at members, without work and
+// under load.
+func TestGatewaysTakeCallsOffMembers(t *testing.T) {
+	at := func(b Bed, step, clients int) Outcome {
+		p := planOf(Steps(), step)
+		p.Way, p.Clients, p.Batches = hostnode.RPC, clients, true
+		o, err := run(b, p)
+		require.NoError(t, err)
+		return o
+	}
+	free := bed()
+	free.Costs = costs.Costs{}
+	leader, gateways := at(free, 0, 1), at(free, 2, 1)
+	// To the leader, from there to the home that has applied, and on to the gateway.
+	require.Equal(t, 3*free.Delay, (gateways.Median - leader.Median).Round(time.Microsecond))
+	members, gateways := at(bed(), 1, 1000), at(bed(), 2, 1000)
+	require.Greater(t, gateways.Rate(), 2*members.Rate())
+	require.Less(t, gateways.LeaderPer, members.LeaderPer/2)
+	require.Equal(t, "gateway", gateways.Busiest().Kind)
+}

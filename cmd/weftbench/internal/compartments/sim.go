@@ -21,7 +21,7 @@ type sim struct {
 	plan  Plan
 	draws world.Draws
 	net   *world.Network
-	// processes by id - 1: members, and then readers.
+	// processes by id - 1: members, readers, and then gateways.
 	processes []*process
 	groups    []*group
 	err       error
@@ -64,7 +64,10 @@ func newSim(bed Bed, plan Plan) (*sim, error) {
 	w.net = world.NewNetwork(&w.Agenda, world.NewDraws(bed.Seed, 2), plan.Machines(), &world.Traits{Least: bed.Delay, Rate: bed.Rate})
 	for id := range uint64(plan.Machines()) {
 		p := &process{w: w, id: id + 1, kind: "member", log: writer{disk: world.NewSpindle(&w.Agenda)}}
-		if id >= uint64(plan.Members) {
+		switch {
+		case id >= uint64(plan.Members+plan.Readers):
+			p.kind = "gateway"
+		case id >= uint64(plan.Members):
 			p.kind = "reader"
 		}
 		p.cpu.After = w.After
@@ -98,7 +101,7 @@ func (w *sim) found(g *group) error {
 	for i := range w.plan.Replicas {
 		voters = append(voters, w.processes[(first+i)%w.plan.Members])
 	}
-	readers = w.processes[w.plan.Members:]
+	readers = w.processes[w.plan.Members : w.plan.Members+w.plan.Readers]
 	for _, p := range w.processes {
 		p.ends = append(p.ends, nil)
 	}
@@ -115,6 +118,13 @@ func (w *sim) found(g *group) error {
 		}
 	}
 	g.leader().campaign()
+	for _, p := range w.processes[w.plan.Members+w.plan.Readers:] {
+		x, err := newGateway(p, g)
+		if err != nil {
+			return err
+		}
+		p.ends[g.id-1] = x
+	}
 	return nil
 }
 

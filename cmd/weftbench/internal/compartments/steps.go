@@ -33,8 +33,9 @@ func Steps() []Step {
 	return []Step{
 		{"leader", "three members; all clients call at the leader, as clients of MultiPaxos do", func(p *Plan) {}},
 		{"members", "clients call at every member, which forwards to the leader and answers", func(p *Plan) { p.Spread = true }},
+		{"gateways", "eight gateways, which have no replica, take the clients' calls, batch, and answer", func(p *Plan) { p.Gateways = 8 }},
 		{Spread, "three groups on the three members, each led by another; a key belongs to a group", func(p *Plan) { p.Groups = 3 }},
-		{"machines", "five groups, with three machines each", func(p *Plan) { p.Groups, p.Members = 5, 15 }},
+		{"machines", "five groups, with three machines each, and 24 gateways", func(p *Plan) { p.Groups, p.Members, p.Gateways = 5, 15, 24 }},
 	}
 }
 
