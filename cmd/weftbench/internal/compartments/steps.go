@@ -22,9 +22,6 @@ type Step struct {
 	plan func(*Plan)
 }
 
-// Spread is the step in which leaders are spread over members.
-const Spread = "groups"
-
 // voters is the size of every group: as in the paper, one may fail.
 const voters = 3
 
@@ -34,7 +31,7 @@ func Steps() []Step {
 		{"leader", "three members; all clients call at the leader, as clients of MultiPaxos do", func(p *Plan) {}},
 		{"members", "clients call at every member, which forwards to the leader and answers", func(p *Plan) { p.Spread = true }},
 		{"gateways", "eight gateways, which have no replica, take the clients' calls, batch, and answer", func(p *Plan) { p.Gateways = 8 }},
-		{Spread, "three groups on the three members, each led by another; a key belongs to a group", func(p *Plan) { p.Groups = 3 }},
+		{"groups", "three groups on the three members, each led by another; a key belongs to a group", func(p *Plan) { p.Groups = 3 }},
 		{"machines", "five groups, with three machines each, and 24 gateways", func(p *Plan) { p.Groups, p.Members, p.Gateways = 5, 15, 24 }},
 	}
 }
@@ -107,17 +104,42 @@ func (cfg Config) Run(ctx context.Context) (r Results, err error) {
 func (cfg Config) Ablation(ctx context.Context, way hostnode.Kind, batches bool) (cells []Cell, err error) {
 	steps := Steps()
 	for i, s := range steps {
-		for _, clients := range cfg.Clients {
-			p := planOf(steps, i)
-			p.Way, p.Batches, p.Clients = way, batches, clients
-			o, err := cfg.run(ctx, p)
-			if err != nil {
-				return nil, fmt.Errorf("%s, %d clients: %w", s.Name, clients, err)
-			}
-			cells = append(cells, Cell{s.Name, way.String(), batches, o})
+		some, err := cfg.curve(ctx, s.Name, planOf(steps, i), way, batches)
+		if err != nil {
+			return nil, err
 		}
-		fmt.Fprintf(cfg.Progress, "%s, batches %v: %s: %.0f commands a second\n", way, batches, s.Name, Best(cells, s.Name).Rate())
+		cells = append(cells, some...)
 	}
+	return cells, nil
+}
+
+// Leaders runs the last step, and before it three members of which each leads a group, with its clients:
+// leaders in turns, as Mencius has them, and no other compartment.
+func (cfg Config) Leaders(ctx context.Context, way hostnode.Kind, batches bool) (cells []Cell, err error) {
+	steps := Steps()
+	last := len(steps) - 1
+	first, err := cfg.curve(ctx, EachLeads, Plan{Members: voters, Groups: voters}, way, batches)
+	if err != nil {
+		return nil, err
+	}
+	cells, err = cfg.curve(ctx, steps[last].Name, planOf(steps, last), way, batches)
+	return slices.Concat(first, cells), err
+}
+
+// EachLeads names the runs in which each member leads, with its clients.
+const EachLeads = "each leads"
+
+// curve runs a plan with every number of clients.
+func (cfg Config) curve(ctx context.Context, name string, p Plan, way hostnode.Kind, batches bool) (cells []Cell, err error) {
+	for _, clients := range cfg.Clients {
+		p.Way, p.Batches, p.Clients = way, batches, clients
+		o, err := cfg.run(ctx, p)
+		if err != nil {
+			return nil, fmt.Errorf("%s, %d clients: %w", name, clients, err)
+		}
+		cells = append(cells, Cell{name, way.String(), batches, o})
+	}
+	fmt.Fprintf(cfg.Progress, "%s, batches %v: %s: %.0f commands a second\n", way, batches, name, Best(cells, name).Rate())
 	return cells, nil
 }
 

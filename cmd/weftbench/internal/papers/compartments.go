@@ -6,7 +6,7 @@ package papers
 const (
 	cloud        = "f = 1, empty commands, m5.2xlarge, 1 to 4000 clients"
 	compartSides = "MultiPaxos, compartmentalized, unreplicated"
-	compartOurs  = "real replicas in virtual time, one processor a machine, with the costs of real processes; logs on disks; commands of 16 B; MultiPaxos is one leader with all its clients; one log a group, not one of all groups; no unreplicated side"
+	compartOurs  = "real replicas in virtual time, one processor a machine, with the costs of real processes; logs on disks; commands of 16 B, of clients in shared frames; MultiPaxos is one leader with all its clients; one log a group, not one of all groups; no unreplicated side"
 )
 
 var compartmentalized = []Row{

@@ -70,7 +70,7 @@ func latencyByRate(cfg compartments.Config, cells []compartments.Cell, steps [2]
 // gain compares the best of two steps.
 func gain(cells []compartments.Cell, first, last string) string {
 	a, b := compartments.Best(cells, first), compartments.Best(cells, last)
-	return fmt.Sprintf("Weft from one leader to all compartments: %.0f to %.0f commands a second, %.1fx, on %d and %d machines", a.Rate(), b.Rate(), b.Rate()/a.Rate(), a.Plan.Machines(), b.Plan.Machines())
+	return fmt.Sprintf("Weft from %q to %q: %.0f to %.0f commands a second, %.1fx, on %d and %d machines", first, last, a.Rate(), b.Rate(), b.Rate()/a.Rate(), a.Plan.Machines(), b.Plan.Machines())
 }
 
 // withFewClients is Figure 18c.
@@ -99,24 +99,24 @@ func withFewClients(b *Bench) (*Result, error) {
 	return res, nil
 }
 
-// withLeaders is Figure 19: leaders at all members, and then all compartments.
+// withLeaders is Figure 19: each member leads a group, and then all compartments.
 func withLeaders(b *Bench) (*Result, error) {
-	res := &Result{}
-	for _, batches := range []bool{false, true} {
-		cfg, cells, err := b.ablation(batches)
+	res, steps := &Result{}, [2]string{compartments.EachLeads, ends()[1]}
+	for i, batches := range []bool{false, true} {
+		cfg := b.compartments()
+		cells, err := cfg.Leaders(b.Ctx, hostnode.Lean, batches)
 		if err != nil {
 			return nil, err
 		}
-		part := latencyByRate(cfg, cells, [2]string{compartments.Spread, ends()[1]})
-		if batches {
-			for i := range part.Tables {
-				part.Tables[i].Title += ", with batches"
-			}
-			part.Charts[0].Title += ", with batches"
-			res.Says += "; with batches " + gain(cells, compartments.Spread, ends()[1])
-		} else {
-			res.Says = gain(cells, compartments.Spread, ends()[1])
+		part, how := latencyByRate(cfg, cells, steps), []string{"without batches", "with batches"}[i]
+		for i := range part.Tables {
+			part.Tables[i].Title += ", " + how
 		}
+		part.Charts[0].Title += ", " + how
+		if i > 0 {
+			res.Says += "; "
+		}
+		res.Says += how + ": " + part.Says
 		res.Tables, res.Charts = slices.Concat(res.Tables, part.Tables), slices.Concat(res.Charts, part.Charts)
 	}
 	return res, nil
