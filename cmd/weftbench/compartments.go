@@ -21,8 +21,8 @@ func newCompartments() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compartments",
 		Short: "Add one compartment after the other, in virtual time",
-		Long: "compartments runs deployments of real replicas, from one leader with all its clients to groups and readers,\n" +
-			"one compartment more at a time, with and without batches: commands a second, latency, how busy each\n" +
+		Long: "compartments runs deployments of real replicas, from one leader with all its clients to gateways, groups and\n" +
+			"readers, one compartment more at a time, with and without batches: commands a second, latency, how busy each\n" +
 			"processor is, and where the bottleneck is. What work takes of processors is fitted to real processes\n" +
 			"(weftbench costs).",
 		Args: cobra.NoArgs,

@@ -47,7 +47,6 @@ func (o Outcome) Busiest() (u Use) {
 // load is the clients of a run.
 type load struct {
 	command       []byte
-	finished      int // calls
 	waits         int // clients without an answer so far
 	counts        bool
 	writes, reads int
@@ -200,7 +199,6 @@ func (c *client) done(begun time.Duration, reads bool) {
 		c.answered = true
 		l.waits--
 	}
-	l.finished++
 	if l.counts {
 		l.took = append(l.took, c.w.Now()-begun)
 		if reads {

@@ -88,7 +88,8 @@ func newSim(bed Bed, plan Plan) (*sim, error) {
 		return true
 	}
 	if !w.until(10*time.Second, elected) {
-		return nil, fmt.Errorf("no leader in %v: %w", w.Now(), w.err)
+		w.fail("not each group has its leader")
+		return nil, w.err
 	}
 	return w, nil
 }
@@ -97,11 +98,11 @@ func newSim(bed Bed, plan Plan) (*sim, error) {
 func (w *sim) found(g *group) error {
 	w.groups = append(w.groups, g)
 	first := int(g.id-1) * max(w.plan.Members/w.plan.Groups, 1)
-	var voters, readers []*process
+	var voters []*process
 	for i := range w.plan.Replicas {
 		voters = append(voters, w.processes[(first+i)%w.plan.Members])
 	}
-	readers = w.processes[w.plan.Members : w.plan.Members+w.plan.Readers]
+	readers := w.processes[w.plan.Members : w.plan.Members+w.plan.Readers]
 	for _, p := range w.processes {
 		p.ends = append(p.ends, nil)
 	}
