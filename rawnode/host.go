@@ -172,6 +172,7 @@ func openReplica(cfg *Config) (r *replica.Replica, applied uint64, err error) {
 		rc.Admit = sm.AdmitChange
 	}
 	rc.Tick = cfg.TickInterval
+	rc.Names = cfg.takesNames()
 	if sm, ok := cfg.StateMachine.(interface{ Settings() []Setting }); ok {
 		rc.Equal = sm.Settings()
 	}

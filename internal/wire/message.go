@@ -58,10 +58,13 @@ const (
 	KindOffer                       // Offer
 	KindFetch                       // Fetch
 	kindHealth                      // Health
+	KindNamed                       // Named
+	kindLack                        // Lack
+	kindFill                        // Fill
 	endOfKinds
 )
 
-var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status", "first-members", "log-end", "note", "settings", "snapshot-offer", "snapshot-fetch", "health"}
+var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status", "first-members", "log-end", "note", "settings", "snapshot-offer", "snapshot-fetch", "health", "named", "lack", "fill"}
 
 // String returns the kind's name.
 func (k Kind) String() string {
@@ -128,7 +131,7 @@ func (c Class) String() string {
 func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // Body is one of Raft, Proposal, Verdict, Transfer, Chunk, ChunkStatus, First, LogEnd,
-// Note, Settings, Offer, Fetch and Health.
+// Note, Settings, Offer, Fetch, Health, Named, Lack and Fill.
 type Body interface {
 	kind() Kind
 	class() Class
@@ -339,6 +342,45 @@ type HealthLink struct {
 	Round time.Duration
 }
 
+// Named is a MsgApp without the data of some entries: data that the receiver has sent to the leader
+// itself, and may still have. See package names.
+type Named struct {
+	Raft
+	// Number counts the Named messages of the sending process, from 1.
+	Number uint64
+	// Names are of the entries without data, in order, at least one.
+	Names []Name
+}
+
+// Name stands for the data of an entry.
+type Name struct {
+	Entry          uint64 // place in the message, from 0
+	Boot, Sequence uint64 // of the receiver's batch: where to look, and no reason to believe
+	Length         uint64 // of the data in bytes, 1 to MaxFrame
+	Sum            uint64 // checksum of the data: see names.Sum
+}
+
+// Lack tells a leader that its Named message cannot be joined; Term and Number are of that message.
+type Lack struct{ Term, Number uint64 }
+
+// Fill answers a Lack with the data of all named entries, in order; with none, if the leader has
+// forgotten the data.
+type Fill struct {
+	Term, Number uint64
+	Data         [][]byte
+}
+
+// RaftBody returns the message of the Raft core in m, with or without names, or false.
+func (m Message) RaftBody() (Raft, bool) {
+	switch b := m.Body.(type) {
+	case Raft:
+		return b, true
+	case Named:
+		return b.Raft, true
+	}
+	return Raft{}, false
+}
+
 // maxHealthLinks is how many links a Health can have.
 const maxHealthLinks = 32
 
@@ -358,6 +400,8 @@ func (Settings) kind() Kind    { return KindSettings }
 func (Offer) kind() Kind       { return KindOffer }
 func (Fetch) kind() Kind       { return KindFetch }
 func (Health) kind() Kind      { return kindHealth }
+func (Lack) kind() Kind        { return kindLack }
+func (Fill) kind() Kind        { return kindFill }
 
 func (b Raft) class() Class {
 	switch b.GetType() {
@@ -382,3 +426,5 @@ func (Settings) class() Class    { return ClassControl }
 func (Offer) class() Class       { return ClassControl }
 func (Fetch) class() Class       { return ClassControl }
 func (Health) class() Class      { return ClassControl }
+func (Lack) class() Class        { return ClassControl }
+func (Fill) class() Class        { return ClassAppend }

@@ -188,6 +188,9 @@ func (nw *network) carry(from *node, l *lane, m wire.Message, life uint64) {
 			w.After(w.plan.costs.Delay, from.bound(func() { from.egress.lost(m) }))
 		}
 	}
+	if w.unknownKind(m) {
+		w.fail(namesExact, "node %d, which knows no names, is sent a %v", m.To, m.Kind())
+	}
 	if nw.unheard(m) {
 		lost()
 		return
@@ -202,7 +205,7 @@ func (nw *network) carry(from *node, l *lane, m wire.Message, life uint64) {
 // every receiver: the copies would take real time, and find no more than a
 // small payload.
 func (nw *network) encoded(m wire.Message) (wire.Message, bool) {
-	if core, ok := m.Body.(wire.Raft); m.Size() > 4<<10 && (!ok || !core.OwnForm) {
+	if core, ok := m.RaftBody(); m.Size() > 4<<10 && (!ok || !core.OwnForm) {
 		return m, true
 	}
 	got, err := world.OverWire(m)
