@@ -95,6 +95,10 @@ mutants-joints: ## the same where coding, leases and changes of members meet (ab
 mutants-late: ## the same for disks that hang (about 3 minutes)
 	$(GO) run ./rafttest/mutants -late
 
+.PHONY: mutants-compartments
+mutants-compartments: ## the same for names (about 2 minutes)
+	$(GO) run ./rafttest/mutants -compartments
+
 .PHONY: mutants-leases
 mutants-leases: ## the same for roster leases: which schedule or seed finds which bug (about 6 minutes)
 	$(GO) run ./rafttest/mutants/leases

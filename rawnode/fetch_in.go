@@ -21,19 +21,6 @@ type announcing interface {
 	Announced(node uint64) (wire.Kinds, wire.Capabilities, bool)
 }
 
-// takesNames returns what reports whether a node takes names, or nil if names are off, or the
-// transport does not know.
-func (c *Config) takesNames() *replica.Names {
-	t, ok := c.Transport.(announcing)
-	if !c.Names || !ok {
-		return nil
-	}
-	return &replica.Names{Announced: func(node uint64) bool {
-		kinds, _, known := t.Announced(node)
-		return known && kinds.Has(wire.KindNamed)
-	}}
-}
-
 // fetches reports whether a node knows how to fetch snapshots.
 func (h *Host) fetches(node uint64) bool {
 	t, ok := h.cfg.Transport.(announcing)

@@ -39,8 +39,8 @@ import (
 // at both ends; below about a dozen times that, the headers of entry and message weigh as much.
 const minBytes = 512
 
-// ErrBad says that a peer's message about names is faulty.
-var ErrBad = errors.New("bad message about names")
+// errBad says that a peer's message about names is faulty.
+var errBad = errors.New("bad message about names")
 
 var table = crc64.MakeTable(crc64.ECMA)
 

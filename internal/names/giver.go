@@ -20,8 +20,8 @@ const keepBytes = 4 << 20
 type Giver struct {
 	// Announced reports whether a peer has announced that it takes names.
 	Announced func(peer uint64) bool
-	// Origin returns the id of the batch that is an entry's data; false if the data is none.
-	Origin func(data []byte) (wire.CommandID, bool)
+	// Batch returns the id of the batch that is an entry's data, if a peer has sent the batch.
+	Batch func(peer uint64, data []byte) (wire.CommandID, bool)
 
 	Counts GiverCounts
 
@@ -66,7 +66,7 @@ func (g *Giver) Name(m wire.Message, tick uint64) wire.Message {
 	named := wire.Named{}
 	o := original{from: b.GetIndex(), last: b.Entries[len(b.Entries)-1].GetIndex()}
 	for i, e := range b.Entries {
-		id, ok := g.origin(m.To, e)
+		id, ok := g.batch(m.To, e)
 		if !ok {
 			continue
 		}
@@ -88,14 +88,12 @@ func (g *Giver) Name(m wire.Message, tick uint64) wire.Message {
 	return m
 }
 
-// origin returns the id of the batch that is an entry's data, if a peer has sent the batch, and the
-// batch is worth a name.
-func (g *Giver) origin(peer uint64, e *pb.Entry) (wire.CommandID, bool) {
+// batch returns the id of a batch that is worth a name.
+func (g *Giver) batch(peer uint64, e *pb.Entry) (wire.CommandID, bool) {
 	if len(e.Data) < minBytes || len(e.Data) > wire.MaxFrame || e.GetType() != pb.EntryNormal {
 		return wire.CommandID{}, false
 	}
-	id, ok := g.Origin(e.Data)
-	return id, ok && id.Origin == peer
+	return g.Batch(peer, e.Data)
 }
 
 // taker returns a peer in a term. Originals of an earlier term are of no use.
@@ -153,7 +151,7 @@ func (g *Giver) Lack(peer uint64, l wire.Lack, tick uint64) (fill wire.Fill, ok 
 		return wire.Fill{}, false, nil // of an earlier term, or of an earlier life of this node
 	}
 	if l.Number == 0 || l.Number > p.last {
-		return wire.Fill{}, false, fmt.Errorf("%w: node %d lacks message %d, want 1 to %d", ErrBad, peer, l.Number, p.last)
+		return wire.Fill{}, false, fmt.Errorf("%w: node %d lacks message %d, want 1 to %d", errBad, peer, l.Number, p.last)
 	}
 	if p.trust.lacked(tick) {
 		g.Counts.Pauses++

@@ -5,6 +5,7 @@ package names
 
 import (
 	"fmt"
+	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -77,15 +78,15 @@ func (t *Taker) Arrive(from uint64, n wire.Named, find func(boot, sequence uint6
 // and no two names stand for one entry.
 func check(n wire.Named) error {
 	if n.GetType() != pb.MsgApp {
-		return fmt.Errorf("%w: names in a %v, want a MsgApp", ErrBad, n.GetType())
+		return fmt.Errorf("%w: names in a %v, want a MsgApp", errBad, n.GetType())
 	}
 	next := uint64(0)
 	for _, name := range n.Names {
 		if name.Entry < next || name.Entry >= uint64(len(n.Entries)) {
-			return fmt.Errorf("%w: a name for entry %d, want %d to %d", ErrBad, name.Entry, next, len(n.Entries)-1)
+			return fmt.Errorf("%w: a name for entry %d, want %d to %d", errBad, name.Entry, next, len(n.Entries)-1)
 		}
 		if e := n.Entries[name.Entry]; len(e.GetData()) > 0 || e.GetType() != pb.EntryNormal {
-			return fmt.Errorf("%w: a name for entry %d, which has %d bytes of data and type %v, want none and EntryNormal", ErrBad, name.Entry, len(e.GetData()), e.GetType())
+			return fmt.Errorf("%w: a name for entry %d, which has %d bytes of data and type %v, want none and EntryNormal", errBad, name.Entry, len(e.GetData()), e.GetType())
 		}
 		next = name.Entry + 1
 	}
@@ -104,11 +105,11 @@ func (t *Taker) Fill(from uint64, f wire.Fill) error {
 		return nil
 	}
 	if len(f.Data) != len(w.names) {
-		return fmt.Errorf("%w: the data of %d entries, want %d", ErrBad, len(f.Data), len(w.names))
+		return fmt.Errorf("%w: the data of %d entries, want %d", errBad, len(f.Data), len(w.names))
 	}
 	for i, name := range w.names {
 		if !fits(name, f.Data[i]) {
-			return fmt.Errorf("%w: %d bytes do not fit the name of entry %d, which has %d", ErrBad, len(f.Data[i]), name.Entry, name.Length)
+			return fmt.Errorf("%w: %d bytes do not fit the name of entry %d, which has %d", errBad, len(f.Data[i]), name.Entry, name.Length)
 		}
 	}
 	w.data, w.over = f.Data, false
@@ -120,6 +121,10 @@ func (t *Taker) Fill(from uint64, f wire.Fill) error {
 func (t *Taker) Resolve(from uint64, n wire.Named, tick uint64) (joined wire.Raft, ok, waits bool) {
 	k := keyOf(from, n)
 	w := t.waits[k]
+	if w != nil && !slices.Equal(w.names, n.Names) { // two messages of one number: no leader sends them
+		t.Counts.GivenUp++
+		return wire.Raft{}, false, false
+	}
 	if w != nil && w.data == nil && !w.over && tick < w.until {
 		return wire.Raft{}, false, true
 	}

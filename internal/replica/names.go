@@ -51,17 +51,18 @@ type nameGiver struct {
 }
 
 func newNameGiver(r *Replica) *nameGiver {
-	return &nameGiver{r: r, Giver: names.Giver{Announced: r.cfg.Names.Announced, Origin: plainBatch}}
+	return &nameGiver{r: r, Giver: names.Giver{Announced: r.cfg.Names.Announced, Batch: plainBatchOf}}
 }
 
-// plainBatch returns the id of the batch that is an entry's data; false if the data is no batch, or
-// has been coded.
-func plainBatch(data []byte) (wire.CommandID, bool) {
-	if _, coded := ecraft.Detect(data); coded {
+// plainBatchOf returns the id of the batch that is an entry's data, if the batch is a node's, and the
+// entry is not coded.
+func plainBatchOf(node uint64, data []byte) (wire.CommandID, bool) {
+	env, _, err := decodeHead(data)
+	if err != nil || env.id.Origin != node {
 		return wire.CommandID{}, false
 	}
-	env, _, err := decodeHead(data)
-	return env.id, err == nil && env.kind != kindVerbatim
+	_, coded := ecraft.Detect(data)
+	return env.id, !coded
 }
 
 // Bundle implements Bundler.

@@ -178,6 +178,8 @@ type network struct {
 	w *sim
 	// deaf says until when a node hears neither appends nor verdicts.
 	deaf [maxNodes + 1]time.Duration
+	// watch, unless nil, sees each message that leaves a node.
+	watch func(wire.Message)
 }
 
 // carry takes a message that left a node to its receiver.
@@ -187,6 +189,9 @@ func (nw *network) carry(from *node, l *lane, m wire.Message, life uint64) {
 		if from.up && from.life == life && !w.nets.Chance(w.plan.silent) {
 			w.After(w.plan.costs.Delay, from.bound(func() { from.egress.lost(m) }))
 		}
+	}
+	if nw.watch != nil {
+		nw.watch(m)
 	}
 	if w.unknownKind(m) {
 		w.fail(namesExact, "node %d, which knows no names, is sent a %v", m.To, m.Kind())
