@@ -266,6 +266,9 @@ func (o Options) closed(group uint64, options []GroupOption) (copies.Config, gro
 	if err := o.Validate(); err != nil {
 		return copies.Config{}, groupConfig{}, err
 	}
+	if o.Gateway {
+		return copies.Config{}, groupConfig{}, noReplica(o)
+	}
 	if group == 0 {
 		return copies.Config{}, groupConfig{}, invalid.Errorf("the group's id is 0, want 1 or more")
 	}

@@ -21,6 +21,10 @@
 // A node that was started with another [Options.Listen] tells the group by itself.
 // [Options.Peers] says where to look first.
 //
+// # Gateways
+//
+// With [Options.Gateway] the process is no node: its groups have [Group.Propose] and [Group.Query], and no replica.
+//
 // # Copies
 //
 // [Group.Snapshot] writes the state to a file, and [Restore] begins a new cluster, of any

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"github.com/weftraft/weft/internal/front"
 	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/internal/marked"
-	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
@@ -47,8 +45,10 @@ type Group struct {
 	node     *Node
 	id       uint64
 	user     StateMachine
-	host     *rawnode.Host
-	calls    Calls // of host, perhaps traced
+	host     *rawnode.Host    // nil at a gateway
+	gateway  *rawnode.Gateway // nil at a node
+	machine  *front.Machine   // of host
+	calls    Calls            // of host, perhaps traced
 	comparer *compare.Replica
 
 	changes changes
@@ -77,14 +77,19 @@ type Group struct {
 }
 
 // Group opens a group at this node. Its state is that of the state machine, brought up to date
-// from the log. A group that has no log yet begins with [Options.Peers] as its voters, unless
+// from the log. At a gateway there is no state, and sm is nil. A group that has no log yet begins with [Options.Peers] as its voters, unless
 // the node joins. The state machine is the caller's to close, after the group or the node.
 //
 // Group waits for the state machine's Load and for the log, however long these take, because a large
 // state may rightly take minutes; a wait of 10 s is logged, and [Node.Close] does not wait for longer than its
 // context.
 func (n *Node) Group(id uint64, sm StateMachine, options ...GroupOption) (*Group, error) {
-	if n != nil && id != 0 && invalid.IsNil(sm) {
+	gate := n != nil && n.options.Gateway
+	switch {
+	case n == nil || id == 0: // see groupWith
+	case gate && !invalid.IsNil(sm):
+		return nil, invalid.Errorf("group %d has a state machine, and a gateway has no state: pass nil", id)
+	case !gate && invalid.IsNil(sm):
 		return nil, invalid.Errorf("the state machine of group %d is nil", id)
 	}
 	if sessionsOf(options) != nil {
@@ -140,6 +145,9 @@ func (n *Node) reserve(id uint64) (done chan struct{}, err error) {
 }
 
 func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Group, error) {
+	if n.options.Gateway {
+		return n.openGateGroup(id, options)
+	}
 	log, err := n.engine.Group(id)
 	if err != nil {
 		return nil, fmt.Errorf("open the log of group %d: %w", id, err)
@@ -151,10 +159,10 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	if err := g.service().OutOfService(); err != nil {
 		return nil, err
 	}
-	machine := g.newMachine()
+	g.machine = g.newMachine()
 	c := groupConfig{host: rawnode.Config{
 		Replica:      rawnode.ReplicaConfig{ID: n.options.ID, Group: id, Log: log, Budget: n.budget, Placement: n.placement},
-		StateMachine: machine,
+		StateMachine: g.machine,
 		Transport:    n.transport,
 		TickInterval: n.options.TickInterval,
 		Recorder:     n.options.recordGroup(id),
@@ -188,7 +196,7 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 // ID returns the group's id.
 func (g *Group) ID() uint64 { return g.id }
 
-// Host returns the host below, with everything that package rawnode offers. It is the group's
+// Host returns the host below, with everything that package rawnode offers, or nil at a gateway. It is the group's
 // to stop.
 func (g *Group) Host() *rawnode.Host { return g.host }
 
@@ -199,6 +207,9 @@ func (g *Group) SetLeaderWeight(weight int) error {
 	if g == nil {
 		return invalid.Errorf("the group is nil: look at the error of Node.Group")
 	}
+	if g.gateway != nil {
+		return noReplica(g.node.options)
+	}
 	if err := g.host.SetLeaderWeight(weight); err != nil {
 		return invalid.Errorf("%w", err)
 	}
@@ -206,11 +217,19 @@ func (g *Group) SetLeaderWeight(weight int) error {
 }
 
 // Leader returns the id of the leader that this node knows, or 0.
-func (g *Group) Leader() uint64 { return g.host.Status().Lead }
+func (g *Group) Leader() uint64 {
+	if g.gateway != nil {
+		return g.gateway.Status().Lead
+	}
+	return g.host.Status().Lead
+}
 
 // Err returns why the group has failed at this node, or nil. A group that failed has
 // acknowledged nothing since, and is to be closed. At a node that was removed Err wraps [ErrRemoved].
 func (g *Group) Err() error {
+	if g.gateway != nil {
+		return nil
+	}
 	if err := g.host.Err(); err != nil || !g.out.Load() {
 		return err
 	}
@@ -259,9 +278,18 @@ func (g *Group) usable(ctx context.Context) error {
 	return checkContext(ctx)
 }
 
-// member returns why a member's calls are refused.
+// replicated returns why nothing can be asked of a replica here.
+func (g *Group) replicated(ctx context.Context) error {
+	err := g.usable(ctx)
+	if err == nil && g.gateway != nil {
+		err = noReplica(g.node.options)
+	}
+	return err
+}
+
+// member returns why calls that a member answers are refused.
 func (g *Group) member(ctx context.Context) error {
-	if err := g.usable(ctx); err != nil {
+	if err := g.replicated(ctx); err != nil {
 		return err
 	}
 	if g.out.Load() {
@@ -279,11 +307,18 @@ func (g *Group) member(ctx context.Context) error {
 // [ErrUnknown] it may have been applied or may still be, once. A node that was removed, or
 // given up by [Recover], refuses with [ErrRemoved] as soon as the node hears of that.
 func (g *Group) Propose(ctx context.Context, command []byte) (Result, error) {
-	if err := g.member(ctx); err != nil {
+	err := g.usable(ctx)
+	if err == nil && g.gateway == nil {
+		err = g.member(ctx)
+	}
+	if err != nil {
 		return Result{}, refused("propose", err)
 	}
 	if marked.Is(command) {
 		return Result{}, refused("propose", invalid.Errorf("the command begins with %q, which marks commands of package weft: begin it with another byte", marked.Mark))
+	}
+	if g.gateway != nil {
+		return g.gateway.Propose(ctx, command)
 	}
 	return g.calls.Propose(ctx, command)
 }
@@ -305,7 +340,7 @@ func (g *Group) TransferLeader(ctx context.Context, to uint64) error {
 // leases.ErrNotLeader, and [CallError].Leader is the node to ask. Leases are set with
 // [Configure]; without, the error wraps raft.ErrNoLeases.
 func (g *Group) SetResponders(ctx context.Context, wanted []leases.Want, tuner ...leases.TunerMode) error {
-	if err := g.usable(ctx); err != nil {
+	if err := g.replicated(ctx); err != nil {
 		return refused("set responders", err)
 	}
 	return g.host.SetResponders(ctx, wanted, tuner...)
@@ -322,6 +357,11 @@ func (g *Group) Close(ctx context.Context) error {
 		return fmt.Errorf("close group %d: %w", g.id, err)
 	}
 	defer func() { <-g.turn }()
+	if g.gateway != nil {
+		g.gateway.Stop()
+		g.closed()
+		return nil
+	}
 	err := errors.Join(g.awaitUses(ctx), g.host.Stop(ctx))
 	if g.after != nil && !errors.Is(err, ErrNotEnded) {
 		err = errors.Join(err, g.state.await(ctx, "the state, of which a checkpoint is written", g.after))
@@ -330,15 +370,20 @@ func (g *Group) Close(ctx context.Context) error {
 		return fmt.Errorf("close group %d: %w", g.id, err)
 	}
 	g.after = nil
-	g.node.mu.Lock()
-	if g.node.groups[g.id] == g {
-		delete(g.node.groups, g.id)
-	}
-	g.node.mu.Unlock()
+	g.closed()
 	if err != nil {
 		return fmt.Errorf("close group %d: %w", g.id, err)
 	}
 	return nil
+}
+
+// closed gives the group's place free.
+func (g *Group) closed() {
+	g.node.mu.Lock()
+	defer g.node.mu.Unlock()
+	if g.node.groups[g.id] == g {
+		delete(g.node.groups, g.id)
+	}
 }
 
 // Read returns when the state machine of this node has applied everything that was
@@ -348,15 +393,12 @@ func (g *Group) Close(ctx context.Context) error {
 // An error is a [CallError] that wraps [ErrRefused]. A node that was removed gives [Local]
 // reads alone, and refuses all others with [ErrRemoved].
 func (g *Group) Read(ctx context.Context, options ...ReadOption) (ReadResult, error) {
-	if err := g.usable(ctx); err != nil {
+	if err := g.replicated(ctx); err != nil {
 		return ReadResult{}, refused("read", err)
 	}
-	var o rawnode.ReadOptions
-	for i, option := range options {
-		if option == nil {
-			return ReadResult{}, refused("read", invalid.Errorf("option %d of %d is nil", i+1, len(options)))
-		}
-		option(&o)
+	o, err := readOptions(options)
+	if err != nil {
+		return ReadResult{}, refused("read", err)
 	}
 	if _, local := o.Policy.(rawnode.Local); !local {
 		if err := g.member(ctx); err != nil {
@@ -366,179 +408,13 @@ func (g *Group) Read(ctx context.Context, options ...ReadOption) (ReadResult, er
 	return g.calls.ReadWith(ctx, o)
 }
 
-// Role is the part that a node plays in a group.
-type Role string
-
-// The roles.
-const (
-	Leader    Role = "leader"
-	Follower  Role = "follower"
-	Candidate Role = "candidate"
-	Learner   Role = "learner"
-	// Outside: the node is no member, as far as it knows: not yet, or not any more.
-	Outside Role = "outside"
-)
-
-// State is a group as one of its nodes sees it.
-type State struct {
-	// Leader is the leader that the node knows, or 0; Term is Raft's.
-	Leader, Term uint64
-	// Role is that of this node.
-	Role Role
-	// Members are the members, ascending.
-	Members []Member
-	// Stalled is why this node takes no commands, as its disk is full or late, or nil.
-	Stalled error
-	// CaughtUp says that, at some moment under the present leader, this node had applied all
-	// acknowledged commands.
-	CaughtUp bool
-	// Behind says, at the leader, how many entries each other member lacks, by id; nil at other
-	// nodes. Silent are members that the leader has not heard from for an election timeout.
-	Behind map[uint64]uint64
-	Silent []uint64
-	// Differs says which replicas differ, as far as was found by comparing them, or is nil. The error
-	// wraps [ErrDiffers]: see [Comparable].
-	Differs error
-	// Removed says that this node was removed, and is not taken again.
-	Removed bool
-	// Ended marks the last state: the group is closed at this node, or has failed, and Err is the
-	// reason of the failure.
-	Ended bool
-	Err   error
-}
-
-// equal compares all but the numbers that move all the time.
-func (s State) equal(o State) bool {
-	return s.Leader == o.Leader && s.Term == o.Term && s.Role == o.Role && slices.Equal(s.Members, o.Members) &&
-		(s.Stalled == nil) == (o.Stalled == nil) && (s.Differs == nil) == (o.Differs == nil) && s.CaughtUp == o.CaughtUp && slices.Equal(s.Silent, o.Silent) &&
-		s.Removed == o.Removed && s.Ended == o.Ended
-}
-
-// Watch returns a channel with the present state, and with each later one that differs in more
-// than Behind. The node looks once a tick. A reader that is slow misses states between, and
-// always gets the latest. The channel is closed when ctx ends, and behind the last
-// state of a group that is closed or has failed.
-func (g *Group) Watch(ctx context.Context) (<-chan State, error) {
-	if err := g.usable(ctx); err != nil {
-		return nil, err
-	}
-	states := make(chan State, 1)
-	w := &watch{g: g, states: states}
-	go w.run(ctx)
-	return states, nil
-}
-
-// State returns the present state. CaughtUp is false: only Watch finds out.
-func (g *Group) State() State { return (&watch{g: g}).look() }
-
-// watch is one call of Watch.
-type watch struct {
-	g      *Group
-	states chan State
-
-	mu       sync.Mutex
-	leader   uint64 // since which the node
-	caughtUp bool   // has had everything
-	asking   bool
-}
-
-func (w *watch) run(ctx context.Context) {
-	defer close(w.states)
-	ticker := time.NewTicker(w.g.node.options.TickInterval)
-	defer ticker.Stop()
-	last := State{}
-	for first := true; ; first = false {
-		s := w.look()
-		if first || !s.equal(last) {
-			w.show(s)
-			last = s
+// readOptions returns what options ask for.
+func readOptions(options []ReadOption) (o rawnode.ReadOptions, err error) {
+	for i, option := range options {
+		if option == nil {
+			return o, invalid.Errorf("option %d of %d is nil", i+1, len(options))
 		}
-		if s.Ended {
-			return
-		}
-		w.catchUp(ctx, s.Leader)
-		select {
-		case <-ticker.C:
-		case <-w.g.host.Done():
-		case <-ctx.Done():
-			return
-		}
+		option(&o)
 	}
-}
-
-// show makes s what the reader gets next.
-func (w *watch) show(s State) {
-	select {
-	case <-w.states: // a state that the reader has missed
-	default:
-	}
-	w.states <- s // only this goroutine sends, so there is room
-}
-
-// catchUp asks, by a read, whether the node has applied everything under the present leader.
-func (w *watch) catchUp(ctx context.Context, leader uint64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if leader != w.leader {
-		w.leader, w.caughtUp = leader, false
-	}
-	if leader == raft.None || w.caughtUp || w.asking {
-		return
-	}
-	w.asking = true
-	go func() {
-		_, err := w.g.host.Read(ctx)
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.asking = false
-		w.caughtUp = w.caughtUp || err == nil && w.leader == leader
-	}()
-}
-
-// look returns the present state.
-func (w *watch) look() State {
-	g := w.g
-	h := g.host.Status()
-	s := State{
-		Leader: h.Lead, Term: h.Term, Role: roleOf(h.Status), Members: g.members(h.Members),
-		Stalled: h.Stalled, Differs: h.Differs, Removed: g.removed(), Err: g.host.Err(),
-	}
-	select {
-	case <-g.host.Done():
-		s.Ended = true
-	default:
-	}
-	w.mu.Lock()
-	s.CaughtUp = w.caughtUp && w.leader == h.Lead && !s.Ended
-	w.mu.Unlock()
-	if h.Lead != h.ID {
-		return s
-	}
-	s.Behind = map[uint64]uint64{}
-	for id, p := range h.Progress {
-		if id == h.ID {
-			continue
-		}
-		s.Behind[id] = h.LastIndex - min(p.Match, h.LastIndex)
-		if !p.RecentActive {
-			s.Silent = append(s.Silent, id)
-		}
-	}
-	slices.Sort(s.Silent)
-	return s
-}
-
-// roleOf returns the role of a node.
-func roleOf(s rawnode.Status) Role {
-	switch {
-	case members.Votes(s.Members, s.ID) && s.Role == raft.StateLeader:
-		return Leader
-	case members.Votes(s.Members, s.ID) && s.Role != raft.StateFollower:
-		return Candidate
-	case members.Votes(s.Members, s.ID):
-		return Follower
-	case members.Learns(s.Members, s.ID):
-		return Learner
-	}
-	return Outside
+	return o, nil
 }

@@ -32,7 +32,12 @@ type Member struct {
 }
 
 // Members returns the members of the group, ascending, as this node has applied.
-func (g *Group) Members() []Member { return g.members(g.host.Status().Members) }
+func (g *Group) Members() []Member {
+	if g.gateway != nil {
+		return g.members(g.gateway.Status().Members)
+	}
+	return g.members(g.host.Status().Members)
+}
 
 func (g *Group) members(conf *pb.ConfState) []Member { return membersOf(conf, g.node.address) }
 

@@ -76,7 +76,9 @@ func Open(o Options) (*Node, error) {
 		return nil, fmt.Errorf("open node %d of cluster %d: %w", o.ID, o.Cluster, errors.Join(err, n.release()))
 	}
 	o.Logger.Info("node open", "cluster", o.Cluster, "node", o.ID, "address", n.options.Advertise, "dir", o.Dir)
-	n.background.Go(func() { n.keeper.Run(n.context, n.look) })
+	if n.keeper != nil {
+		n.background.Go(func() { n.keeper.Run(n.context, n.look) })
+	}
 	if o.Metrics != nil {
 		n.unobserved = o.Metrics.NodeOpened(n)
 	}
@@ -86,6 +88,9 @@ func Open(o Options) (*Node, error) {
 // open opens the parts. After a failure, release closes the open ones.
 func (n *Node) open() (err error) {
 	o := &n.options
+	if o.Gateway {
+		return n.openGateway()
+	}
 	if n.engine, err = openEngine(*o); err != nil {
 		return err
 	}
@@ -281,16 +286,19 @@ func (n *Node) Addresses() map[uint64]string {
 // Transport returns the node's transport, for its statistics.
 func (n *Node) Transport() *transport.TCP { return n.transport }
 
-// Engine returns the node's log engine, for its statistics.
+// Engine returns the node's log engine, for its statistics, or nil at a gateway.
 func (n *Node) Engine() *storage.Engine { return n.engine }
 
-// Placement returns what the node knows of its own health and of that of other nodes.
+// Placement returns what the node knows of its own health and of that of other nodes, or nil at a gateway.
 func (n *Node) Placement() *rawnode.Placement { return n.placement }
 
 // SetLeaderWeight changes the node's weight as a leader, until the node closes: see [Options].
 func (n *Node) SetLeaderWeight(weight int) error {
 	if n == nil {
 		return invalid.Errorf("the node is nil: look at the error of Open")
+	}
+	if n.options.Gateway {
+		return noReplica(n.options)
 	}
 	if err := n.placement.SetWeight(weight); err != nil {
 		return invalid.Errorf("%w", err)

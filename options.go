@@ -26,7 +26,7 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// Options configures a [Node]. Cluster, ID, Dir, and Listen or Peers must be set.
+// Options configures a [Node]. Cluster, ID, Dir, and Listen or Peers must be set; of a gateway, Cluster, ID, Listen and Peers.
 type Options struct {
 	// Cluster is a number of the user's own, 1 or more. Nodes of different clusters refuse each
 	// other.
@@ -48,6 +48,11 @@ type Options struct {
 	// members to ask. Replicated addresses are newer than Peers, unless Peers has changed
 	// since the last start.
 	Peers map[uint64]string
+	// Gateway says that this is no node, but a gateway: a process without a replica, log or directory, whose
+	// groups ([Node.Group], with nil) send commands to the leader and queries to a replica, in batches. Its ID is that of no node, and is used
+	// again after a restart. Peers are nodes to ask. Listen is where nodes reach the gateway, or Advertise, if
+	// that is another address.
+	Gateway bool
 	// Join says that this node begins no group, and waits to be added.
 	Join bool
 	// TLS names the files by which nodes prove their identity; empty means that a node's word is
@@ -144,7 +149,7 @@ func (o Options) Validate() error {
 	if o.ID == 0 || o.ID > MaxID {
 		bad("ID is %d, want 1 to %d", o.ID, uint64(MaxID))
 	}
-	if o.Dir == "" {
+	if o.Dir == "" && !o.Gateway {
 		bad("Dir is empty, want a directory of this node's own")
 	}
 	if o.Listen == "" {
@@ -162,7 +167,11 @@ func (o Options) Validate() error {
 			}
 		}
 	}
-	errs = append(errs, o.validatePeers()...)
+	if o.Gateway {
+		errs = append(errs, o.validateGateway()...)
+	} else {
+		errs = append(errs, o.validatePeers()...)
+	}
 	if o.TLS != (TLS{}) && (o.TLS.Cert == "" || o.TLS.Key == "" || o.TLS.CA == "") {
 		bad("TLS is %+v, want all three files, or none", o.TLS)
 	}

@@ -31,6 +31,9 @@ func Replicate[M state.Machine](n *Node, id uint64, newMachine func() M, options
 	if n == nil {
 		return nil, invalid.Errorf("the node is nil: look at the error of Open")
 	}
+	if n.options.Gateway {
+		return nil, fmt.Errorf("%w; a gateway has no state, and opens the group with Node.Group", noReplica(n.options))
+	}
 	var memory *state.Memory[M]
 	g, err := n.groupWith(id, func() (_ StateMachine, _ func() error, err error) {
 		if memory, err = OpenMemory(n.options, id, newMachine, options...); err != nil {
@@ -53,6 +56,9 @@ func OpenMemory[M state.Machine](o Options, group uint64, newMachine func() M, o
 	}
 	if group == 0 {
 		return nil, invalid.Errorf("the group's id is 0, want 1 or more")
+	}
+	if o.Gateway {
+		return nil, noReplica(o)
 	}
 	if newMachine == nil {
 		return nil, invalid.Errorf("newMachine of group %d is nil, want a function that returns an empty machine", group)

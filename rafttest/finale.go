@@ -183,7 +183,7 @@ func (f *finale) unfinished() string {
 			return fmt.Sprintf("node %d has no answer to what was proposed there", n.id)
 		case st.applied != leader.proc.state().applied:
 			return fmt.Sprintf("node %d has applied %d, the leader %d", n.id, st.applied, leader.proc.state().applied)
-		case confString(st.conf) != confString(conf.conf):
+		case !sameConf(st.conf, conf.conf):
 			return fmt.Sprintf("node %d takes %s for the members; they are %s", n.id, confString(st.conf), confString(conf.conf))
 		}
 	}

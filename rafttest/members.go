@@ -193,6 +193,12 @@ func changeString(cc pb.ConfChangeI) string {
 	return fmt.Sprintf("%s %s", v2.GetTransition(), pb.ConfChangesToString(v2.GetChanges()))
 }
 
+// sameConf reports whether two configurations have the same members in the same order.
+func sameConf(a, b *pb.ConfState) bool {
+	return slices.Equal(a.GetVoters(), b.GetVoters()) && slices.Equal(a.GetVotersOutgoing(), b.GetVotersOutgoing()) &&
+		slices.Equal(a.GetLearners(), b.GetLearners()) && slices.Equal(a.GetLearnersNext(), b.GetLearnersNext()) && a.GetAutoLeave() == b.GetAutoLeave()
+}
+
 // confString lists the members: voters, and if there are any, outgoing voters,
 // learners and learners to be.
 func confString(c *pb.ConfState) string {

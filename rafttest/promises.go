@@ -141,7 +141,7 @@ func (c *checker) configured(n *node, index uint64, conf *pb.ConfState) {
 	}
 	if k := len(c.confs); k > 0 && c.confs[k-1].index >= index {
 		for _, at := range c.confs {
-			if at.index == index && confString(at.conf) != confString(conf) {
+			if at.index == index && !sameConf(at.conf, conf) {
 				c.s.fail(stateMachineSafety, "node %d has members %s from entry %d; another has %s", n.id, confString(conf), index, confString(at.conf))
 			}
 		}

@@ -25,6 +25,8 @@
 // The log is a storage.Group or any other [Log]; the state is the user's [StateMachine];
 // the network is a [Transport], for example from package transport.
 //
+// A [Gateway] takes commands, and queries to the state machine, at a process without a replica.
+//
 // # What a caller can rely on
 //
 // A command is applied at most once, at all replicas in the same order, and Propose returns

@@ -54,6 +54,13 @@ var (
 	// ErrSuperseded says that a later snapshot replaced the entry that held the command, so the
 	// command's result is not known at this node.
 	ErrSuperseded = replica.ErrSuperseded
+	// ErrNoBytes says, at a gateway, that the command was applied, and that its result has no bytes: the
+	// error gives the reason. See [ResultEncoder].
+	ErrNoBytes = replica.ErrNoBytes
+	// ErrQuery says that the state machine has answered a query with an error, whose text follows.
+	ErrQuery = replica.ErrQuery
+	// ErrNoQueries says that the state machine is no [Querier].
+	ErrNoQueries = replica.ErrNoQueries
 )
 
 // Errors of hosts and replicas outside a call.

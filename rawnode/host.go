@@ -57,6 +57,7 @@ type Host struct {
 	clock      clockWatch
 	hangs      hangs
 
+	queries    atomic.Int64 // of gateways, at the state machine
 	goroutines atomic.Int64
 	context    context.Context // ends when the host stops or fails
 	cancel     context.CancelFunc
@@ -170,6 +171,9 @@ func openReplica(cfg *Config) (r *replica.Replica, applied uint64, err error) {
 		AdmitChange(*pb.ConfState, *pb.ConfChangeV2) error
 	}); ok {
 		rc.Admit = sm.AdmitChange
+	}
+	if sm, ok := cfg.StateMachine.(ResultEncoder); ok {
+		rc.EncodeResult = sm.EncodeResult
 	}
 	rc.Tick = cfg.TickInterval
 	rc.Names = cfg.takesNames()

@@ -154,6 +154,9 @@ func (h *Host) dispatch(out replica.Output) {
 	for _, s := range out.Snapshots {
 		h.out.start(s)
 	}
+	for _, q := range out.Queries {
+		h.spawn(func() { h.answer(q) })
+	}
 	if len(out.Done) == 0 {
 		return
 	}

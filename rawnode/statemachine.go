@@ -4,6 +4,7 @@
 package rawnode
 
 import (
+	"context"
 	"io"
 
 	"github.com/weftraft/weft/internal/replica"
@@ -88,6 +89,22 @@ type Interruptible interface {
 	// then, and leaves a state for Load, from before or after the call. Neither method is called
 	// again until another host has called Load. Interrupt is called once, and must not wait.
 	Interrupt(reason error)
+}
+
+// Querier is an optional interface of a [StateMachine] that answers questions of gateways: see [Gateway.Query].
+type Querier interface {
+	// Query answers a request from the present state, which must not be changed. Query is called by several
+	// goroutines, at the same time as all other methods, after the read barrier that the asker wants. An
+	// error's text reaches the asker. Query returns soon after ctx has ended.
+	Query(ctx context.Context, request []byte) (answer []byte, err error)
+}
+
+// ResultEncoder is an optional interface of a [StateMachine] whose results are to reach callers at gateways. A
+// result of the type []byte, and nil, need none.
+type ResultEncoder interface {
+	// EncodeResult returns the bytes of a result of Apply, at most 1 MiB, and depends on nothing else. The error says why
+	// there are none. EncodeResult is called by another goroutine than Apply, and must not wait.
+	EncodeResult(result any) ([]byte, error)
 }
 
 // Batch is the input of one call of [StateMachine.Apply].

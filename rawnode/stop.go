@@ -72,6 +72,7 @@ func (h *Host) hanging() string {
 		{h.context.Err() == nil, loopName},
 		{h.applies.busy(), "the state machine, in Apply, Restore or Durable"},
 		{h.appends.busy(), "the log, in Append, SetSnapshot or Compact"},
+		{h.queries.Load() > 0, "the state machine, in Query"},
 		{h.out.busy(), "a snapshot of the state machine that is being read"},
 	} {
 		if p.hangs {

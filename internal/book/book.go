@@ -42,6 +42,7 @@ import (
 type Book struct {
 	cluster, node uint64
 	path          string
+	inMemory      bool // there is no file
 	logger        *slog.Logger
 	dial          func(id uint64, address string) // tells the transport; set by SetDial
 
@@ -109,7 +110,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Config says whose book it is.
 type Config struct {
 	Cluster, Node uint64
-	Dir           string
+	Dir           string            // empty: there is no file
 	Peers         map[uint64]string // Options.Peers of package book
 	Logger        *slog.Logger
 }
@@ -130,6 +131,9 @@ func Load(o Config) (*Book, error) {
 	b := &Book{
 		cluster: o.Cluster, node: o.Node, path: filepath.Join(o.Dir, FileName), logger: o.Logger, facts: noFacts(),
 		peers: o.Peers, chosen: map[uint64]override{}, also: map[uint64][]string{}, claims: map[uint64]Claim{}, dirty: true,
+	}
+	if b.inMemory = o.Dir == ""; b.inMemory {
+		return b, nil
 	}
 	data, err := os.ReadFile(b.path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -191,7 +195,7 @@ func (b *Book) Save() error {
 // write is Save for a caller that holds b.file.
 func (b *Book) write() error {
 	text, err := b.encode()
-	if err != nil || text == nil {
+	if err != nil || text == nil || b.inMemory {
 		return err
 	}
 	err = files.Replace(b.path, text)

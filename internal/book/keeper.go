@@ -70,6 +70,8 @@ const maxNotePause = 16 * time.Second
 type note struct {
 	Sum   uint64 `json:"sum"`             // of the sender's book
 	Facts *Facts `json:"facts,omitempty"` // all that it knows
+	// Asks says that the sender is in no book, and wants the book of the receiver unless Sum is its sum.
+	Asks bool `json:"asks,omitempty"`
 }
 
 // NewKeeper returns the keeper of a node's book.
@@ -152,13 +154,15 @@ func (a *acquaintance) due(sum uint64, now time.Time, interval time.Duration) (n
 	return note{Sum: sum}, true
 }
 
-func (k *Keeper) message(to uint64, n note) (wire.Message, bool) {
+func (k *Keeper) message(to uint64, n note) (wire.Message, bool) { return k.book.message(to, n) }
+
+func (b *Book) message(to uint64, n note) (wire.Message, bool) {
 	data, err := json.Marshal(n)
 	if err != nil {
-		k.book.logger.Error("encode a note", "error", err)
+		b.logger.Error("encode a note", "error", err)
 		return wire.Message{}, false
 	}
-	return wire.Message{Group: NoteGroup, From: k.book.node, To: to, Body: wire.Note{Data: data}}, true
+	return wire.Message{Group: NoteGroup, From: b.node, To: to, Body: wire.Note{Data: data}}, true
 }
 
 // Receive implements rawnode.Receiver, for notes.
@@ -170,6 +174,10 @@ func (k *Keeper) Receive(m wire.Message) {
 	n, err := readNote(body.Data)
 	if err != nil {
 		k.book.logger.Warn("a note of another node is left out", "node", k.book.node, "from", m.From, "error", err)
+		return
+	}
+	if n.Asks {
+		k.answer(m.From, n.Sum)
 		return
 	}
 	hinted := false
@@ -188,6 +196,17 @@ func (k *Keeper) Receive(m wire.Message) {
 	}
 	k.mu.Unlock()
 	k.Nudge()
+}
+
+// answer tells a process that is in no book what is in this one.
+func (k *Keeper) answer(to, has uint64) {
+	facts, sum := k.book.read()
+	if sum == has {
+		return
+	}
+	if m, ok := k.message(to, note{Sum: sum, Facts: &facts}); ok {
+		k.node.Send([]wire.Message{m})
+	}
 }
 
 // readNote reads a note of another node.

@@ -4,6 +4,7 @@
 package front
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"github.com/weftraft/weft/internal/compare"
 	"github.com/weftraft/weft/internal/marked"
 	"github.com/weftraft/weft/internal/members"
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/rawnode"
 )
 
@@ -83,6 +85,22 @@ func (m *Machine) Interrupt(reason error) {
 	if m.Ended != nil {
 		m.Ended(reason)
 	}
+}
+
+// Query implements rawnode.Querier.
+func (m *Machine) Query(ctx context.Context, request []byte) ([]byte, error) {
+	if q, ok := m.User.(rawnode.Querier); ok {
+		return q.Query(ctx, request)
+	}
+	return nil, rawnode.ErrNoQueries
+}
+
+// EncodeResult implements rawnode.ResultEncoder.
+func (m *Machine) EncodeResult(result any) ([]byte, error) {
+	if e, ok := m.User.(rawnode.ResultEncoder); ok {
+		return e.EncodeResult(result)
+	}
+	return replica.EncodeResult(result)
 }
 
 // Snapshot implements rawnode.StateMachine.

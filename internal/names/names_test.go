@@ -290,7 +290,9 @@ func TestLacksAboveOnePercentPauseNames(t *testing.T) {
 			}
 			lack()
 		}
-		lack() // of a message that was under way
+		for range 5 {
+			lack() // of messages that were under way
+		}
 		from := tick
 		for ; !send(); tick++ {
 			require.Less(t, tick-from, uint64(longestPause))

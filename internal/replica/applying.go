@@ -108,7 +108,8 @@ func (r *Replica) emitCommands(a *Apply, at logMark, data []byte, fresh bool) er
 	if err != nil {
 		return err
 	}
-	own := r.takeOwn(env)
+	r.redeem(env.id.Origin, at.term, len(data))
+	own := r.takeOwn(env.id)
 	admitted := (env.kind == kindVerbatim || r.origins.admit(env.id, env.floor)) && fresh
 	if env.id.Origin == r.cfg.ID {
 		r.bootTaken(r.host.origins.boot(r.cfg.ID))
@@ -120,6 +121,7 @@ func (r *Replica) emitCommands(a *Apply, at logMark, data []byte, fresh bool) er
 	}
 	first := len(a.Batch.Commands)
 	a.Batch.Commands = append(a.Batch.Commands, env.commands...)
+	r.emittedEntry(a, env.id, at, len(env.commands))
 	if own == nil {
 		return nil
 	}
@@ -130,33 +132,6 @@ func (r *Replica) emitCommands(a *Apply, at logMark, data []byte, fresh bool) er
 		r.toApply(a, c, appliedCall{pendingCall: c, index: at.index, result: first + i})
 	}
 	return nil
-}
-
-// takeOwn takes this node's own batch out of the outbox, if the entry is one.
-func (r *Replica) takeOwn(env envelope) *batch {
-	if env.id.Origin != r.cfg.ID || env.id.Boot != r.outbox.boot {
-		return nil
-	}
-	b := r.outbox.find(env.id.Sequence)
-	if b != nil {
-		r.outbox.remove(b)
-		if b.conf == nil {
-			r.outbox.took(r.now - b.since)
-		}
-	}
-	return b
-}
-
-// superseded ends the calls of an own batch that a snapshot contains, so that this node
-// never sees the results.
-func (r *Replica) superseded(own *batch) {
-	if own == nil {
-		return
-	}
-	for _, c := range own.calls {
-		c.open = true
-		r.finishWith(c, ErrSuperseded)
-	}
 }
 
 // toApply moves a call to a step of the state machine.
@@ -176,7 +151,7 @@ func (r *Replica) emitConfChange(a *Apply, e *pb.Entry, at logMark, fresh bool) 
 	env, named := decodeConfContext(cc.GetContext())
 	var own *batch
 	if named {
-		own = r.takeOwn(env)
+		own = r.takeOwn(env.id)
 		if !r.origins.admit(env.id, env.floor) {
 			r.count.DuplicateBatches++
 			r.superseded(own)
@@ -235,6 +210,7 @@ func (r *Replica) ApplyDone(a Apply, results []any) {
 			r.finishWith(c.pendingCall, ErrSuperseded)
 		}
 	}
+	r.appliedEntries(a, results)
 	r.deliver(a.responses)
 	r.releaseReads()
 }

@@ -12,6 +12,7 @@ import (
 // a verdict when its deadline passes, or with the replica.
 type pendingCall struct {
 	call     Call
+	end      func(Done) // for a call of this module's own; nil: the driver hears of the end
 	op       string
 	deadline Deadline
 	ended    bool
@@ -36,7 +37,7 @@ type callList struct {
 }
 
 // begin notes a call.
-func (r *Replica) begin(call Call, op string, deadline Deadline, waiting string) *pendingCall {
+func (r *requests) begin(call Call, op string, deadline Deadline, waiting string) *pendingCall {
 	c := &pendingCall{call: call, op: op, deadline: deadline, waiting: waiting}
 	r.calls.list = append(r.calls.list, c)
 	r.calls.live++
@@ -44,45 +45,50 @@ func (r *Replica) begin(call Call, op string, deadline Deadline, waiting string)
 }
 
 // refuseNow ends a call that was not let in.
-func (r *Replica) refuseNow(call Call, op string, cause error) {
-	r.count.Refused++
-	r.out.Done = append(r.out.Done, Done{Call: call, Err: &CallError{Op: op, Verdict: ErrRefused, Cause: cause, Leader: r.state.Lead}})
+func (r *requests) refuseNow(call Call, op string, cause error) {
+	r.around.counters().Refused++
+	lead, _ := r.around.leader()
+	r.around.callEnded(Done{Call: call, Err: &CallError{Op: op, Verdict: ErrRefused, Cause: cause, Leader: lead}})
 }
 
 // admits returns why a call cannot be let in, or nil.
-func (r *Replica) admits(deadline Deadline) error {
+func (r *requests) admits(deadline Deadline) error {
 	switch {
 	case deadline <= r.now:
 		return fmt.Errorf("%w before the call began", ErrTimeout)
-	case r.calls.live >= r.cfg.MaxCalls:
-		return fmt.Errorf("%w: %d calls, the bound is %d; try again later", ErrOverloaded, r.calls.live, r.cfg.MaxCalls)
+	case r.calls.live >= r.around.config().MaxCalls:
+		return fmt.Errorf("%w: %d calls, the bound is %d; try again later", ErrOverloaded, r.calls.live, r.around.config().MaxCalls)
 	}
 	return nil
 }
 
 // finish ends a call with its result.
-func (r *Replica) finish(c *pendingCall, d Done) {
+func (r *requests) finish(c *pendingCall, d Done) {
 	if c.ended {
 		return
 	}
 	c.ended = true
 	r.calls.live--
-	d.Call = c.call
-	r.out.Done = append(r.out.Done, d)
+	if d.Call = c.call; c.end != nil {
+		c.end(d)
+		return
+	}
+	r.around.callEnded(d)
 }
 
 // finishWith ends a call without a result. The verdict follows from where the
 // call is.
-func (r *Replica) finishWith(c *pendingCall, cause error) {
+func (r *requests) finishWith(c *pendingCall, cause error) {
 	if c.ended {
 		return
 	}
-	e := &CallError{Op: c.op, Verdict: ErrRefused, Cause: cause, Waiting: c.waiting, Leader: r.state.Lead}
+	lead, _ := r.around.leader()
+	e := &CallError{Op: c.op, Verdict: ErrRefused, Cause: cause, Waiting: c.waiting, Leader: lead}
 	if c.open {
 		e.Verdict = ErrUnknown
-		r.count.Unknown++
+		r.around.counters().Unknown++
 	} else {
-		r.count.Refused++
+		r.around.counters().Refused++
 	}
 	r.finish(c, Done{Err: e})
 }
@@ -93,10 +99,10 @@ func live(calls []*pendingCall) []*pendingCall {
 }
 
 // expireCalls ends the calls with a past deadline, and forgets all ended calls.
-func (r *Replica) expireCalls() {
+func (r *requests) expireCalls() {
 	r.calls.list = slices.DeleteFunc(r.calls.list, func(c *pendingCall) bool {
 		if !c.ended && c.deadline <= r.now {
-			r.finishWith(c, r.timeout())
+			r.finishWith(c, r.around.timeout())
 		}
 		return c.ended
 	})
@@ -104,34 +110,16 @@ func (r *Replica) expireCalls() {
 	r.tidy()
 }
 
-// timeout is the cause for a call whose deadline passed now.
-func (r *Replica) timeout() error {
-	err := ErrTimeout
-	if r.state.Lead == 0 {
-		err = fmt.Errorf("%w, and %w: this node may be cut off from a majority, or an election is under way", ErrTimeout, ErrNoLeader)
-	}
-	if len(r.unaddressed) > 0 {
-		err = fmt.Errorf("%w; the transport has no address for members %v", err, r.unaddressed)
-	}
-	if barring := r.settings.barring(); barring != nil {
-		err = fmt.Errorf("%w; %w", err, barring)
-	}
-	if stalled := r.stalled(); stalled != nil {
-		err = fmt.Errorf("%w; %w", err, stalled)
-	}
-	return err
-}
-
 // Cancel ends a call before its deadline, in the next Flush, if it has not ended
 // by then. A nil cause stands for a deadline that has passed.
-func (r *Replica) Cancel(call Call, cause error) {
+func (r *requests) Cancel(call Call, cause error) {
 	if r.calls.cancelled == nil {
 		r.calls.cancelled = map[Call]error{}
 	}
 	r.calls.cancelled[call] = cause
 }
 
-func (r *Replica) cancelCalls() {
+func (r *requests) cancelCalls() {
 	if len(r.calls.cancelled) == 0 {
 		return
 	}
@@ -141,7 +129,7 @@ func (r *Replica) cancelCalls() {
 			continue
 		}
 		if cause == nil {
-			cause = r.timeout()
+			cause = r.around.timeout()
 		}
 		r.finishWith(c, cause)
 		r.calls.untidy = true
@@ -150,16 +138,7 @@ func (r *Replica) cancelCalls() {
 	r.tidy()
 }
 
-// StopCalls ends all calls, as the driver is about to stop.
-func (r *Replica) StopCalls() {
-	if r.err != nil {
-		r.endAllCalls(fmt.Errorf("%w: %w", ErrFailed, r.err))
-	} else {
-		r.endAllCalls(ErrStopped)
-	}
-}
-
-func (r *Replica) endAllCalls(cause error) {
+func (r *requests) endAllCalls(cause error) {
 	for _, c := range r.calls.list {
 		r.finishWith(c, cause)
 	}
@@ -168,7 +147,7 @@ func (r *Replica) endAllCalls(cause error) {
 }
 
 // tidy lets go of what nobody waits for any more.
-func (r *Replica) tidy() {
+func (r *requests) tidy() {
 	if !r.calls.untidy {
 		return
 	}

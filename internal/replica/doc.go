@@ -11,6 +11,9 @@
 // Simulators run a replica as it is; rawnode.Host runs one with goroutines, queues, a disk
 // and a network.
 //
+// A [Gateway] has the users' side of a replica, and no core: it takes commands and queries for a group of which it has no
+// replica.
+//
 // Package rawnode re-exports the names that users of a host need, with comments for users;
 // the design is in rawnode/DESIGN.md.
 package replica

@@ -25,6 +25,10 @@ var (
 	ErrNotMember    = errors.New("no such member of the group")
 	ErrSuperseded   = errors.New("a snapshot passed over the result")
 
+	ErrNoBytes   = errors.New("the command was applied, and its result cannot be brought to a gateway; implement EncodeResult at the state machine")
+	ErrQuery     = errors.New("the state machine answers with an error")
+	ErrNoQueries = errors.New("the state machine takes no queries; implement Query")
+
 	ErrInvalid      = errors.New("rawnode: invalid configuration")
 	ErrState        = errors.New("rawnode: log and state machine do not fit together")
 	ErrLogLost      = errors.New("rawnode: this node has lost its log")
@@ -42,8 +46,11 @@ var (
 	ErrBadMessage = errors.New("rawnode: bad message")
 )
 
-// opRead is the Op of reads.
-const opRead = "read"
+// The Op of reads.
+const (
+	opRead  = "read"
+	opQuery = "query"
+)
 
 // CallError is the error of a call that did not succeed.
 type CallError struct {
@@ -57,7 +64,7 @@ type CallError struct {
 // Error implements error.
 func (e *CallError) Error() string {
 	verdict := e.Verdict.Error()
-	if e.Op == opRead {
+	if e.Op == opRead || e.Op == opQuery {
 		verdict = "not answered" // a read has no effect in any case
 	}
 	s := fmt.Sprintf("%s: %s: %v", e.Op, verdict, e.Cause)

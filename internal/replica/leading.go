@@ -39,7 +39,12 @@ func (r *Replica) receiveProposal(from uint64, p wire.Proposal) error {
 	r.sendings[from] = sending{boot: p.ID.Boot, number: p.Number}
 	v, err := r.checkProposal(from, p)
 	if v.Outcome == 0 {
-		v = r.appendProposal(p)
+		v = r.overCredit(from, p)
+	}
+	if v.Outcome == 0 {
+		if v = r.appendProposal(p); v.Outcome == wire.Accepted {
+			r.grant(from, p)
+		}
 	}
 	if v.Outcome == 0 {
 		return nil // the proposal waits: see appendProposal

@@ -4,6 +4,7 @@
 package replica
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -48,10 +49,10 @@ type outbox struct {
 	// handed to the apply stage.
 	typical     time.Duration
 	budget      *Budget // has the queued bytes, too; may be nil
-	maxBatch    int     // bytes
-	maxCommands int     // of a batch
-	window      int     // batches
-	eager       int     // batches allowed to leave before they are full
+	maxBatch    int32   // bytes
+	maxCommands int32   // of a batch
+	window      int32   // batches
+	eager       int32   // batches allowed to leave before they are full
 	lastTerm    uint64  // of the last entry handed to the apply stage
 }
 
@@ -82,8 +83,8 @@ type batch struct {
 }
 
 func newOutbox(cfg Config, boot uint64) outbox {
-	return outbox{boot: boot, next: 1, maxBatch: cfg.MaxBatchBytes, maxCommands: maxBatchCommands,
-		window: cfg.MaxBatches, eager: cfg.EagerBatches, budget: cfg.Budget}
+	return outbox{boot: boot, next: 1, maxBatch: int32(cfg.MaxBatchBytes), maxCommands: maxBatchCommands,
+		window: int32(cfg.MaxBatches), eager: int32(cfg.EagerBatches), budget: cfg.Budget}
 }
 
 // floor returns the least sequence whose fate is open.
@@ -111,19 +112,17 @@ const (
 
 // Propose takes a command from a user. It ends with the state machine's result.
 // The command must not be changed any more.
-func (r *Replica) Propose(call Call, command []byte, deadline Deadline) {
+func (r *requests) Propose(call Call, command []byte, deadline Deadline) {
 	const op = "propose"
-	r.count.Proposals++
+	r.around.counters().Proposals++
 	err := r.admits(deadline)
 	switch {
-	case len(command) > r.cfg.MaxCommandBytes:
-		err = fmt.Errorf("%w: %d bytes, the bound is %d; split it", ErrTooLarge, len(command), r.cfg.MaxCommandBytes)
-	case r.outbox.queued+len(command) > r.cfg.MaxQueueBytes:
-		err = fmt.Errorf("%w: %d bytes of commands, the bound is %d; try again later", ErrOverloaded, r.outbox.queued, r.cfg.MaxQueueBytes)
-	case r.err != nil:
-		err = fmt.Errorf("%w: %w", ErrFailed, r.err)
-	case r.stall.reason != nil:
-		err = r.stalled()
+	case len(command) > r.around.config().MaxCommandBytes:
+		err = fmt.Errorf("%w: %d bytes, the bound is %d; split it", ErrTooLarge, len(command), r.around.config().MaxCommandBytes)
+	case r.outbox.queued+len(command) > r.around.config().MaxQueueBytes:
+		err = fmt.Errorf("%w: %d bytes of commands, the bound is %d; try again later", ErrOverloaded, r.outbox.queued, r.around.config().MaxQueueBytes)
+	default:
+		err = cmp.Or(r.around.unable(), err)
 	}
 	if err == nil {
 		err = r.outbox.budget.take(len(command))
@@ -148,25 +147,19 @@ func (r *Replica) Propose(call Call, command []byte, deadline Deadline) {
 // The leader makes no change after which the group may not go on
 // ([ErrUnsafeChange]), nor one about a node that is no member ([ErrNotMember]). See
 // [Host.ProposeConfChange].
-func (r *Replica) ProposeConfChange(call Call, cc *pb.ConfChangeV2, deadline Deadline) {
+func (r *requests) ProposeConfChange(call Call, cc *pb.ConfChangeV2, deadline Deadline) {
 	r.proposeConfChange(call, cc, deadline, false)
 }
 
 // ForceConfChange is ProposeConfChange without the question whether the group
 // will go on.
-func (r *Replica) ForceConfChange(call Call, cc *pb.ConfChangeV2, deadline Deadline) {
+func (r *requests) ForceConfChange(call Call, cc *pb.ConfChangeV2, deadline Deadline) {
 	r.proposeConfChange(call, cc, deadline, true)
 }
 
-func (r *Replica) proposeConfChange(call Call, cc *pb.ConfChangeV2, deadline Deadline, force bool) {
+func (r *requests) proposeConfChange(call Call, cc *pb.ConfChangeV2, deadline Deadline, force bool) {
 	const op = "propose configuration change"
-	err := r.admits(deadline)
-	switch {
-	case r.err != nil:
-		err = fmt.Errorf("%w: %w", ErrFailed, r.err)
-	case r.stall.reason != nil:
-		err = r.stalled()
-	}
+	err := cmp.Or(r.around.unable(), r.admits(deadline))
 	if bad := readable(cc); bad != nil {
 		err = fmt.Errorf("%w: %w", ErrConfChange, bad)
 	}
@@ -185,13 +178,13 @@ func (r *Replica) proposeConfChange(call Call, cc *pb.ConfChangeV2, deadline Dea
 	b.calls = append(b.calls, r.begin(call, op, deadline, "the leader to accept the change"))
 }
 
-func (r *Replica) id(b *batch) wire.CommandID {
-	return wire.CommandID{Origin: r.cfg.ID, Boot: r.outbox.boot, Sequence: b.seq}
+func (r *requests) id(b *batch) wire.CommandID {
+	return wire.CommandID{Origin: r.around.config().ID, Boot: r.outbox.boot, Sequence: b.seq}
 }
 
 // sendBatches closes batches and sends those that are due.
-func (r *Replica) sendBatches() {
-	if r.err != nil || r.state.Lead == raft.None {
+func (r *requests) sendBatches() {
+	if lead, _ := r.around.leader(); lead == raft.None {
 		return
 	}
 	// Under the present boot nothing may be in a log: it would be applied, too.
@@ -217,18 +210,18 @@ func (r *Replica) sendBatches() {
 // batch ends, or after a tick: each entry costs every member about the same, with few
 // commands or with many, and a busy log makes the entry wait anyway.
 func (o *outbox) closes(ticks uint64) bool {
-	n := len(o.batches)
-	return len(o.queue) > 0 && n < o.window && (n < o.eager || o.unbatched >= o.maxBatch || ticks > o.waitsSince)
+	n := int32(len(o.batches))
+	return len(o.queue) > 0 && n < o.window && (n < o.eager || o.unbatched >= int(o.maxBatch) || ticks > o.waitsSince)
 }
 
 // closeBatch makes a batch of the commands that wait, up to the limit.
-func (r *Replica) closeBatch() {
+func (r *requests) closeBatch() {
 	o := &r.outbox
 	b := &batch{seq: o.next, since: r.now}
 	var commands [][]byte
 	n := 0
 	for _, q := range o.queue {
-		if len(commands) > 0 && b.bytes+len(q.command) > o.maxBatch || len(commands) == o.maxCommands {
+		if len(commands) > 0 && b.bytes+len(q.command) > int(o.maxBatch) || len(commands) == int(o.maxCommands) {
 			break
 		}
 		n++
@@ -250,15 +243,15 @@ func (r *Replica) closeBatch() {
 	o.next++
 	o.batches = append(o.batches, b)
 	b.entry = encodeBatch(r.id(b), o.floor(), commands)
-	r.count.Batches++
+	r.around.counters().Batches++
 }
 
 // refuseLate refuses a command whose deadline is likely to pass before the command is
 // applied, while others are under way. Under overload all commands wait that long: to send
 // all of them would be wasted work.
-func (r *Replica) refuseLate(c *pendingCall) {
+func (r *requests) refuseLate(c *pendingCall) {
 	if left := c.deadline - r.now; !c.ended && len(r.outbox.batches) > 0 && left < r.outbox.typical {
-		r.count.RefusedLate++
+		r.around.counters().RefusedLate++
 		r.finishWith(c, fmt.Errorf("%w: %v are left until the deadline, and a command takes about %v; try again later", ErrOverloaded, left, r.outbox.typical))
 	}
 }
@@ -267,37 +260,41 @@ func (r *Replica) refuseLate(c *pendingCall) {
 func (o *outbox) took(d time.Duration) { o.typical += (d - o.typical) / 8 }
 
 // due reports whether a batch is to be sent now.
-func (r *Replica) due(b *batch) bool {
+func (r *requests) due(b *batch) bool {
 	switch {
 	case r.ticks < b.notBefore:
 		return false
 	case b.sends == 0:
 		return !allEnded(b.calls)
-	case b.accepted || b.term != r.state.Term:
+	case b.accepted:
 		return false // its fate comes with the log
 	}
+	if _, term := r.around.leader(); b.term != term {
+		return false // likewise
+	}
 	// No word from the leader in its own term: the frame or its answer is lost.
-	return r.ticks-b.sentAt >= uint64(r.cfg.ElectionTick)
+	return r.ticks-b.sentAt >= uint64(r.around.config().ElectionTick)
 }
 
 // sendBatch proposes a batch here or sends the batch to the leader, and returns false if
 // the core dropped the batch.
-func (r *Replica) sendBatch(b *batch) bool {
+func (r *requests) sendBatch(b *batch) bool {
 	if b.sends > 0 {
-		r.count.Resent++
+		r.around.counters().Resent++
 	} else {
 		r.leaveOutEnded(b)
 	}
 	r.outbox.sendings++
 	b.number, b.sentAt = r.outbox.sendings, r.ticks
-	p := wire.Proposal{ID: r.id(b), Number: b.number, Term: r.state.Term, ConfChange: b.conf != nil, Force: b.force, Data: b.entry}
-	if !r.leads() {
+	lead, term := r.around.leader()
+	p := wire.Proposal{ID: r.id(b), Number: b.number, Term: term, ConfChange: b.conf != nil, Force: b.force, Data: b.entry}
+	if !r.around.leads() {
 		r.opened(b, p.Term, waitAnswer)
-		r.count.ForwardedOut++
-		r.post(r.state.Lead, p)
+		r.around.counters().ForwardedOut++
+		r.around.post(lead, p)
 		return true
 	}
-	v := r.appendProposal(p)
+	v := r.around.appendProposal(p)
 	switch v.Outcome {
 	case 0:
 		r.opened(b, p.Term, waitCovered)
@@ -315,7 +312,7 @@ func (r *Replica) sendBatch(b *batch) bool {
 
 // leaveOutEnded takes commands out of a batch that is in no log: their calls
 // have been refused, and must not have an effect after that.
-func (r *Replica) leaveOutEnded(b *batch) {
+func (r *requests) leaveOutEnded(b *batch) {
 	if b.conf != nil || !slices.ContainsFunc(b.calls, func(c *pendingCall) bool { return c.ended }) {
 		return
 	}
@@ -338,7 +335,7 @@ func (r *Replica) leaveOutEnded(b *batch) {
 
 // withdraw replaces a batch that nobody waits for any more, and whose sending
 // may still be on its way, by an entry of the same id that does nothing.
-func (r *Replica) withdraw(b *batch) {
+func (r *requests) withdraw(b *batch) {
 	if b.withdrawn || !allEnded(b.calls) {
 		return
 	}
@@ -349,7 +346,7 @@ func (r *Replica) withdraw(b *batch) {
 }
 
 // opened notes a sending of a batch.
-func (r *Replica) opened(b *batch, term uint64, waiting string) {
+func (r *requests) opened(b *batch, term uint64, waiting string) {
 	b.sends++
 	b.term = term
 	b.accepted = false
@@ -377,7 +374,7 @@ func (b *batch) closed() {
 }
 
 // receiveVerdict takes a leader's answer.
-func (r *Replica) receiveVerdict(v wire.Verdict) {
+func (r *requests) receiveVerdict(v wire.Verdict) {
 	b := r.outbox.find(v.ID.Sequence)
 	if b == nil || v.ID != r.id(b) || v.Number != b.number || b.accepted || b.sends == 0 {
 		return // of an earlier sending
@@ -429,7 +426,7 @@ func (o *outbox) find(seq uint64) *batch {
 }
 
 // endBatch ends a batch with all its calls.
-func (r *Replica) endBatch(b *batch, cause error) {
+func (r *requests) endBatch(b *batch, cause error) {
 	for _, c := range b.calls {
 		r.finishWith(c, cause)
 	}
@@ -445,7 +442,7 @@ func (o *outbox) remove(b *batch) {
 
 // passed looks at an entry handed to the apply stage, for news of batches whose fate is
 // open. The caller has already taken out the entry's own batch.
-func (r *Replica) passed(at logMark) {
+func (r *requests) passed(at logMark) {
 	o := &r.outbox
 	if at.term > o.lastTerm {
 		o.lastTerm = at.term
@@ -475,7 +472,7 @@ const maxBoot = 1 << 63
 
 // bootTaken corrects a boot number that turned out not to be the newest of this
 // node. Entries of the old number are never applied, so everything begins anew.
-func (r *Replica) bootTaken(newest uint64) {
+func (r *requests) bootTaken(newest uint64) {
 	o := &r.outbox
 	if newest <= o.boot {
 		return
@@ -492,7 +489,7 @@ func (r *Replica) bootTaken(newest uint64) {
 }
 
 // reencode gives a batch's entry the batch's present id.
-func (r *Replica) reencode(b *batch) {
+func (r *requests) reencode(b *batch) {
 	if b.conf != nil {
 		if env, ok := decodeConfContext(b.conf.GetContext()); ok {
 			b.conf.Context = encodeConfContext(r.id(b), r.outbox.floor(), env.commands[0])

@@ -4,6 +4,7 @@
 package replica
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 	"time"
@@ -127,20 +128,23 @@ func (r *Replica) ReadWith(call Call, o ReadOptions, deadline Deadline) {
 	if o.Policy == nil {
 		o.Policy = ReadIndex{}
 	}
-	spans, bad := o.key()
-	err := r.admits(deadline)
-	if err == nil {
-		err = o.Policy.validate()
-	}
-	if err == nil {
-		err = bad
-	}
+	w, err := r.newRead(o, deadline)
 	if err != nil {
 		r.refuseNow(call, opRead, err)
 		return
 	}
-	c := r.begin(call, opRead, deadline, "the leader to confirm the read")
-	r.await(waitingRead{call: c, policy: o.Policy, spans: spans, begun: r.ticks}, o.Policy.question(spans))
+	w.call = r.begin(call, opRead, deadline, waitRead)
+	r.await(w, o.Policy.question(w.spans))
+}
+
+// waitRead is what reads wait for first.
+const waitRead = "the leader to confirm the read"
+
+// newRead returns a read without its call, or why there can be none.
+func (r *Replica) newRead(o ReadOptions, deadline Deadline) (waitingRead, error) {
+	spans, bad := o.key()
+	err := cmp.Or(r.admits(deadline), o.Policy.validate(), bad)
+	return waitingRead{policy: o.Policy, spans: spans, begun: r.ticks}, err
 }
 
 // await has a read wait for the next round of the lane with the same question.

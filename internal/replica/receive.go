@@ -41,8 +41,16 @@ func (r *Replica) receive(m wire.Message) error {
 	case wire.Health:
 		r.receiveHealth(m.From, b)
 		return nil
+	case wire.Attach:
+		return r.receiveAttach(m.From, b)
+	case wire.Query:
+		return r.receiveQuery(m.From, b)
 	case wire.Fill: // passes the messages of its class, which wait for it
 		return r.receiveFill(m.From, b)
+	case wire.Proposal:
+		if r.crowded(m.From) {
+			return nil
+		}
 	case wire.LogEnd:
 		if !r.belongs(m.From, b.First) {
 			return nil

@@ -36,10 +36,8 @@ type Replica struct {
 	out   Output
 	err   error
 
-	now   time.Duration // as of the last Tick or Flush
 	skew  time.Duration // how far the clock of the configuration is ahead of now, at the last Tick
-	ticks uint64
-	dirty bool // the core may have a Ready
+	dirty bool          // the core may have a Ready
 
 	// last is the end of the log: entries handed to the append stage, and
 	// proposals that the core has appended and not handed out yet. lastHasData
@@ -68,8 +66,7 @@ type Replica struct {
 	resolving    resolveStage
 	sends        sendStage
 
-	calls   callList
-	outbox  outbox
+	requests
 	reads   barrier
 	moves   transfers
 	stall   stalling
@@ -107,6 +104,7 @@ type Replica struct {
 	// restore, or 0.
 	restoring uint64
 
+	home   *home // nil: no gateway has come
 	writes writes
 	keep   retention
 	count  Counters
@@ -127,6 +125,7 @@ func New(cfg Config) (*Replica, error) {
 	if cfg.Names != nil && cfg.Bundle == nil {
 		r.sends.bundler = newNameGiver(r)
 	}
+	r.around = r
 	if err := r.loadHostState(); err != nil {
 		return nil, err
 	}
@@ -219,6 +218,7 @@ func (r *Replica) Tick(now time.Duration) {
 	r.answer()
 	r.sendAck(r.acks.late(r.ticks))
 	r.expireCalls()
+	r.tickHome()
 }
 
 // Flush ends a turn and returns the work to do. The caller owns the Output.
@@ -226,11 +226,14 @@ func (r *Replica) Flush(now time.Duration) Output {
 	r.At(now)
 	r.cancelCalls()
 	r.drain()
-	r.sendBatches()
+	if r.err == nil {
+		r.sendBatches()
+	}
 	r.startReads()
 	r.moveLeadership()
 	r.handOver()
 	r.drain()
+	r.tellGuests()
 	r.sendTurn()
 	r.giveUpIfFailed()
 	out := r.out
@@ -309,6 +312,9 @@ func (r *Replica) refresh() {
 		r.leaving = parting{}
 		clear(r.inquiries.open)
 		r.outbox.leaderChanged()
+		if r.home != nil {
+			r.home.granted = nil
+		}
 		clear(r.repeats)
 		clear(r.lostLogs)
 	}

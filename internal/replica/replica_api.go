@@ -30,13 +30,15 @@ type Output struct {
 	Snapshots []SnapshotSend
 	// Done are the ended calls.
 	Done []Done
+	// Queries of gateways are for the state machine.
+	Queries []Query
 	// Compact, or nil, tells which entries the log may drop.
 	Compact *Compact
 }
 
 // Empty reports whether there is nothing to do.
 func (o *Output) Empty() bool {
-	return len(o.Sends)+len(o.Appends)+len(o.Applies)+len(o.Snapshots)+len(o.Done) == 0 && o.Compact == nil
+	return len(o.Sends)+len(o.Appends)+len(o.Applies)+len(o.Snapshots)+len(o.Done)+len(o.Queries) == 0 && o.Compact == nil
 }
 
 // Append is a write to the log. When the write is durable, the driver calls
@@ -59,6 +61,7 @@ type Apply struct {
 	// is left alone, and ApplyDone gets nil results.
 	First     uint64
 	calls     []appliedCall
+	guests    []guestEntry
 	responses []*pb.Message
 }
 
@@ -176,6 +179,10 @@ type Counters struct {
 	// another member has a larger weight.
 	HandOversSlow, HandOversPreferred uint64
 	Silences                          uint64
+	GatewaysAttached                  uint64 // streams begun, as the home of gateways
+	GatewayBatches                    uint64 // whose results were for gateways
+	ReportsAgain                      uint64 // to gateways, because they may be lost
+	Queries                           uint64 // of gateways
 	Strangers                         uint64 // messages of nodes whose group began with other first members, not looked at
 }
 

@@ -36,6 +36,9 @@ type Config struct {
 	// Admit, unless nil, returns why a leader does not append a change to the present members, as
 	// the log stands, or nil; see rawnode.StateMachine.
 	Admit func(members *pb.ConfState, change *pb.ConfChangeV2) error
+	// EncodeResult, unless nil, returns the bytes of a command's result, for a gateway, or why it has
+	// none; nil: a []byte and nil have bytes.
+	EncodeResult func(result any) ([]byte, error)
 	// Equal are the settings that must be equal at all replicas, as the state machine names them.
 	// Tick is the length of a tick, or 0: then intervals are not compared.
 	Equal []Setting
@@ -185,28 +188,65 @@ func (c Settings) Validate() error {
 	if c.LeaderWeight != 0 && c.Placement == nil {
 		bad("Placement", c.Placement, "the node's, as LeaderWeight is set")
 	}
-	if c.MaxCommandBytes < 1 || c.MaxCommandBytes > MaxCommandBytes {
-		bad("MaxCommandBytes", c.MaxCommandBytes, fmt.Sprintf("1 to %d", MaxCommandBytes))
-	}
-	for _, f := range []struct {
-		field string
-		value int
-		least int
-	}{
-		{"MaxBatchBytes", c.MaxBatchBytes, 1}, {"MaxQueueBytes", c.MaxQueueBytes, c.MaxCommandBytes},
-		{"MaxCalls", c.MaxCalls, 1}, {"MaxBatches", c.MaxBatches, 1}, {"EagerBatches", c.EagerBatches, 1}, {"MaxAppendBytes", c.MaxAppendBytes, 1},
+	c.callMistakes(bad)
+	for _, f := range []boundedField{
+		{"MaxAppendBytes", c.MaxAppendBytes, 1},
 		{"MaxInflightMsgs", c.MaxInflightMsgs, 1}, {"MaxInflightBytes", c.MaxInflightBytes, c.MaxAppendBytes},
 		{"MaxUncommittedBytes", c.MaxUncommittedBytes, 1}, {"MaxApplyBytes", c.MaxApplyBytes, 1}, {"MaxEarlyApplyBytes", c.MaxEarlyApplyBytes, -1},
 		{"MaxTurnBytes", c.MaxTurnBytes, 1},
 	} {
-		if f.value < f.least || f.value > math.MaxInt32 {
-			bad(f.field, f.value, fmt.Sprintf("%d to %d", f.least, math.MaxInt32))
-		}
+		f.check(bad)
+	}
+	return errors.Join(append(errs, c.validatePeers()...)...)
+}
+
+// boundedField is a field of sizes or numbers, up to math.MaxInt32.
+type boundedField struct {
+	field string
+	value int
+	least int
+}
+
+func (f boundedField) check(bad func(field string, value any, want string)) {
+	if f.value < f.least || f.value > math.MaxInt32 {
+		bad(f.field, f.value, fmt.Sprintf("%d to %d", f.least, math.MaxInt32))
+	}
+}
+
+// callMistakes names the mistakes in the bounds of commands, batches and calls.
+func (c Settings) callMistakes(bad func(field string, value any, want string)) {
+	if c.MaxCommandBytes < 1 || c.MaxCommandBytes > MaxCommandBytes {
+		bad("MaxCommandBytes", c.MaxCommandBytes, fmt.Sprintf("1 to %d", MaxCommandBytes))
+	}
+	for _, f := range []boundedField{
+		{"MaxBatchBytes", c.MaxBatchBytes, 1}, {"MaxQueueBytes", c.MaxQueueBytes, c.MaxCommandBytes},
+		{"MaxCalls", c.MaxCalls, 1}, {"MaxBatches", c.MaxBatches, 1}, {"EagerBatches", c.EagerBatches, 1},
+	} {
+		f.check(bad)
 	}
 	if c.MaxBatches > maxWindow {
 		bad("MaxBatches", c.MaxBatches, fmt.Sprintf("1 to %d", maxWindow))
 	}
-	return errors.Join(append(errs, c.validatePeers()...)...)
+}
+
+// ValidateCalls is Validate for a gateway, which has no log and no peers of its own.
+func (c Settings) ValidateCalls() error {
+	c = c.WithDefaults()
+	var errs []error
+	bad := func(field string, value any, want string) {
+		errs = append(errs, fmt.Errorf("%w: %s is %v, want %s", ErrInvalid, field, value, want))
+	}
+	if c.ID == raft.None || c.ID >= raft.LocalApplyThread {
+		bad("ID", c.ID, fmt.Sprintf("1 to %d", raft.LocalApplyThread-1))
+	}
+	if c.Boot == 0 || c.Boot >= maxBoot {
+		bad("Boot", c.Boot, "1 or more")
+	}
+	if c.ElectionTick < 2 || c.ElectionTick > math.MaxInt32 {
+		bad("ElectionTick", c.ElectionTick, fmt.Sprintf("2 to %d", math.MaxInt32))
+	}
+	c.callMistakes(bad)
+	return errors.Join(errs...)
 }
 
 func (c Settings) validatePeers() (errs []error) {

@@ -183,7 +183,8 @@ func (r *Replica) SnapshotRestored(header *pb.Message, err error) {
 	if h.at.index > r.host.at.index {
 		r.host, r.founding = h, foundedBy(h.origins)
 		r.keep.configured(h)
-		r.jumped()
+		r.jumped(h.origins, h.at)
+		r.endStreams("this node has entries by a snapshot")
 	}
 	r.step(header)
 	r.releaseReads()
@@ -200,17 +201,4 @@ func (r *Replica) coreJumped(s *pb.Snapshot) {
 	if r.origins = h.origins; h.at.index == r.host.at.index {
 		r.origins = r.host.origins
 	}
-}
-
-// jumped settles the fate of batches that the snapshot may contain.
-func (r *Replica) jumped() {
-	newest := r.host.origins.boot(r.cfg.ID)
-	for _, b := range append([]*batch(nil), r.outbox.batches...) {
-		if r.host.origins.applied(r.id(b)) || newest > r.outbox.boot && b.sends > 0 {
-			r.superseded(b)
-			r.outbox.remove(b)
-		}
-	}
-	r.passed(r.host.at)
-	r.bootTaken(newest)
 }

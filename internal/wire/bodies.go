@@ -335,6 +335,14 @@ func decodeBody(k Kind, d *decoder) (Body, error) {
 		body = decodeFetch(d)
 	case kindHealth:
 		body = decodeHealth(d)
+	case KindAttach:
+		body = Attach{Life: d.uvarint(), Number: d.uvarint(), Stream: d.streamID(), Received: d.uvarint(), Leaves: d.bool()}
+	case kindReport:
+		body = decodeReport(d)
+	case kindQuery:
+		body = decodeQuery(d)
+	case kindReply:
+		body = decodeReply(d)
 	case KindNamed:
 		body = decodeNamed(d)
 	case kindLack:

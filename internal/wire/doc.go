@@ -9,7 +9,8 @@
 // A [Message] is for a group, from a node, to a node, and has one [Body]: a Raft
 // message, a proposal on its way to the leader and the verdict on it, a wish for a
 // transfer of leadership, a piece of a snapshot and its receipt, the list of a group's
-// first members, a question for the end of a log, a node's health. The kind of the body decides the
+// first members, a question for the end of a log, a node's health, and what gateways and their
+// homes tell each other. The kind of the body decides the
 // [Class], and the class decides on the connection, so that small messages never wait
 // behind large ones.
 //

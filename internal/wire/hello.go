@@ -17,6 +17,8 @@ type Hello struct {
 	// Process is a number drawn at the start of the dialing process; 0: not known, because an
 	// earlier version dials.
 	Process uint64
+	// Address is where the dialer is reached, if it is a gateway; a node has none.
+	Address string
 }
 
 // Answer is the other end's word on a Hello.
@@ -51,6 +53,9 @@ func (h Hello) Write(w io.Writer) error {
 	e.uvarint(uint64(h.Kinds))
 	e.uvarint(uint64(h.Capabilities))
 	e.uvarint(h.Process)
+	if h.Address != "" {
+		e.text(h.Address)
+	}
 	_, err := f.writeTo(w, frameHello)
 	return err
 }
@@ -66,6 +71,9 @@ func ReadHello(r io.Reader) (Hello, error) {
 	h := Hello{Cluster: d.uvarint(), Node: d.uvarint(), Peer: d.uvarint(), Class: Class(d.byte()), Kinds: Kinds(d.uvarint())}
 	h.Capabilities = d.capabilities()
 	h.Process = d.later()
+	if len(d.b) > 0 {
+		h.Address = d.text()
+	}
 	return h, d.err
 }
 

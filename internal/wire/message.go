@@ -58,13 +58,17 @@ const (
 	KindOffer                       // Offer
 	KindFetch                       // Fetch
 	kindHealth                      // Health
+	KindAttach                      // Attach
+	kindReport                      // Report
+	kindQuery                       // Query
+	kindReply                       // Reply
 	KindNamed                       // Named
 	kindLack                        // Lack
 	kindFill                        // Fill
 	endOfKinds
 )
 
-var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status", "first-members", "log-end", "note", "settings", "snapshot-offer", "snapshot-fetch", "health", "named", "lack", "fill"}
+var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status", "first-members", "log-end", "note", "settings", "snapshot-offer", "snapshot-fetch", "health", "gateway-attach", "gateway-report", "gateway-query", "gateway-reply", "named", "lack", "fill"}
 
 // String returns the kind's name.
 func (k Kind) String() string {
@@ -131,7 +135,7 @@ func (c Class) String() string {
 func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // Body is one of Raft, Proposal, Verdict, Transfer, Chunk, ChunkStatus, First, LogEnd,
-// Note, Settings, Offer, Fetch, Health, Named, Lack and Fill.
+// Note, Settings, Offer, Fetch, Health, Attach, Report, Query, Reply, Named, Lack and Fill.
 type Body interface {
 	kind() Kind
 	class() Class
@@ -400,6 +404,10 @@ func (Settings) kind() Kind    { return KindSettings }
 func (Offer) kind() Kind       { return KindOffer }
 func (Fetch) kind() Kind       { return KindFetch }
 func (Health) kind() Kind      { return kindHealth }
+func (Attach) kind() Kind      { return KindAttach }
+func (Report) kind() Kind      { return kindReport }
+func (Query) kind() Kind       { return kindQuery }
+func (Reply) kind() Kind       { return kindReply }
 func (Lack) kind() Kind        { return kindLack }
 func (Fill) kind() Kind        { return kindFill }
 
@@ -426,5 +434,9 @@ func (Settings) class() Class    { return ClassControl }
 func (Offer) class() Class       { return ClassControl }
 func (Fetch) class() Class       { return ClassControl }
 func (Health) class() Class      { return ClassControl }
+func (Attach) class() Class      { return ClassControl }
+func (Report) class() Class      { return ClassAppend }
+func (Query) class() Class       { return ClassAppend }
+func (Reply) class() Class       { return ClassAppend }
 func (Lack) class() Class        { return ClassControl }
 func (Fill) class() Class        { return ClassAppend }

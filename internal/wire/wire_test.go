@@ -91,6 +91,18 @@ func samples() []Message {
 		Health{},
 		Health{Stamp: 90 * 365 * 24 * time.Hour, Answers: time.Microsecond, Held: maxDelay, Links: []HealthLink{{Node: 1<<64 - 1, Round: maxDelay}, {Node: 2}}},
 		Health{Sync: maxDelay, Turn: time.Microsecond, Wait: maxDelay, Send: maxDelay, Stalled: true, Weight: 1<<64 - 1, GroupWeight: 1<<64 - 1},
+		Attach{Life: 1 << 60, Number: 3},
+		Attach{Life: 1<<64 - 1, Number: 1<<64 - 1, Stream: StreamID{1<<64 - 1, 1<<64 - 1}, Received: 1<<64 - 1, Leaves: true},
+		Report{Life: 1, Number: 1, Closed: "full"},
+		Report{Life: 1, Number: 2, Stream: StreamID{3, 4}, Counted: true, Count: 1, Leader: 2, LeaderTerm: 9, Term: 8, Index: 77, Voters: []uint64{1, 2, 3}, Learners: []uint64{9}, Row: &OriginRow{Boot: 5, Floor: 7, Above: []uint64{9, 1<<64 - 1}}},
+		Report{Life: 1<<64 - 1, Number: 2, Stream: StreamID{3, 4}, Counted: true, Count: 2, Term: 8, Index: 78, Entries: []EntryResults{
+			{Boot: 5, Sequence: 9, Index: 77, Results: []CommandResult{{Data: []byte("r")}, {}, {NoBytes: "an int"}, {Data: bytes.Repeat([]byte("z"), referBytes)}}},
+			{Boot: 1<<64 - 1, Sequence: 10, Index: 1<<64 - 1, Lost: true}}},
+		Report{Life: 1, Number: 2, Stream: StreamID{3, 4}, Count: 2, Leader: 1<<64 - 1, LeaderTerm: 1<<64 - 1, Term: 1<<64 - 1, Index: 1<<64 - 1},
+		Query{Life: 1, Number: 2, Policy: QueryReadIndex, Patience: time.Second, Data: []byte("q")},
+		Query{Life: 1<<64 - 1, Number: 1<<64 - 1, Policy: QueryStale, MaxAge: 90 * 365 * 24 * time.Hour, MaxEntries: 1<<64 - 1, Patience: time.Microsecond, Spans: []byte("spans")},
+		Reply{Life: 1, Number: 2, Code: Answered, Index: 1<<64 - 1, By: 4, Lag: 3, Age: -1, Data: bytes.Repeat([]byte("a"), referBytes)},
+		Reply{Life: 1, Number: 2, Code: AskAgain, Reason: "no leader"},
 	}
 	var ms []Message
 	for i, b := range bodies {
@@ -159,7 +171,7 @@ func TestRoundTrip(t *testing.T) {
 // Fields that came later are read, and those of a later version yet are left alone; a hello without them
 // is of an earlier version.
 func TestHellosOfEarlierAndLaterVersions(t *testing.T) {
-	want := Hello{Cluster: 1, Node: 2, Peer: 3, Class: ClassBulk, Kinds: AllKinds, Capabilities: 9, Process: 1<<64 - 1}
+	want := Hello{Cluster: 1, Node: 2, Peer: 3, Class: ClassBulk, Kinds: AllKinds, Capabilities: 9, Process: 1<<64 - 1, Address: "127.0.0.1:7000"}
 	var b bytes.Buffer
 	require.NoError(t, want.Write(&b))
 	got, err := ReadHello(&b)
@@ -173,7 +185,7 @@ func TestHellosOfEarlierAndLaterVersions(t *testing.T) {
 	require.Equal(t, answer, heard)
 
 	var f Frame
-	for _, more := range [][]uint64{nil, {9}, {9, 7}, {9, 7, 5}} {
+	for _, more := range [][]uint64{nil, {9}, {9, 7}, {9, 7, 0}, {9, 7, 0, 5}} {
 		f.Reset()
 		for _, v := range append([]uint64{1, 2, 3, 0, uint64(AllKinds)}, more...) {
 			f.enc.uvarint(v)
@@ -337,7 +349,7 @@ func FuzzFrame(f *testing.F) {
 // FuzzHello feeds arbitrary payloads, with the right checksum, to the readers of
 // hellos and answers. What they accept, they must read again as they wrote it.
 func FuzzHello(f *testing.F) {
-	for _, h := range []Hello{{}, {Cluster: 1, Node: 2, Peer: 3, Class: 200, Kinds: AllKinds, Capabilities: 1 << 63}} {
+	for _, h := range []Hello{{}, {Cluster: 1, Node: 2, Peer: 3, Class: 200, Kinds: AllKinds, Capabilities: 1 << 63, Address: "a:1"}} {
 		var b bytes.Buffer
 		require.NoError(f, h.Write(&b))
 		f.Add(b.Bytes()[HeaderLen:])

@@ -57,6 +57,9 @@ type Surroundings interface {
 	TurnEnds()
 }
 
+// asked is Surroundings in which there are gateways: Asked takes a query of one.
+type asked interface{ Asked(replica.Query) }
+
 // input is something for the loop.
 type input struct {
 	cost time.Duration
@@ -158,6 +161,11 @@ func (d *Drive) Flush() {
 	}
 	for _, done := range out.Done {
 		d.on.Ended(done)
+	}
+	if on, ok := d.on.(asked); ok {
+		for _, q := range out.Queries {
+			on.Asked(q)
+		}
 	}
 	d.on.TurnEnds()
 	d.poll()

@@ -7,8 +7,8 @@
 // It fails if a bug is not found, or can no longer be put in.
 //
 // Run it at the root of the module: go run ./rafttest/mutants, with -joints for the bugs where
-// coding, leases and changes of the members meet, with -late for the bugs of disks that hang, and of
-// slow nodes, and with -compartments for the bugs of names.
+// coding, leases and changes of the members meet, with -late for the bugs of disks that hang, and of slow nodes, and with -compartments for
+// the bugs of gateways and names.
 package main
 
 import (
@@ -44,7 +44,7 @@ type bug struct {
 var (
 	only     = flag.Bool("joints", false, "only the bugs where coding, leases and changes of the members meet")
 	lateOnly = flag.Bool("late", false, "only the bugs of nodes whose disks hang, or that are slow")
-	around   = flag.Bool("compartments", false, "only the bugs of what stands around the core: names")
+	gates    = flag.Bool("compartments", false, "only the bugs of gateways and names")
 	with     = flag.String("with", "", "look for every bug with seeds of this test of rafttest, on one processor: TestCoded, TestCodedFalls or TestCodedBrief")
 	seeds    = flag.Int("seeds", 1000, "with how many seeds, if -with is set")
 	first    = flag.Uint64("first", 1, "the first of the seeds, if -with is set")
@@ -54,10 +54,18 @@ func mutants() []mutate.Mutant {
 	switch {
 	case *only:
 		return mutantsOf(joints)
+	case *gates:
+		bugs := slices.Concat(gateways, named)
+		all := mutantsOf(bugs)
+		for i, b := range bugs {
+			if b.by != "" {
+				continue
+			}
+			all[i].Tests, all[i].Stages = "rafttest/nodes", [][]string{gateFlags(b)}
+		}
+		return all
 	case *lateOnly:
 		return mutantsOf(slices.Concat(late, placing))
-	case *around:
-		return mutantsOf(compartments)
 	}
 	return mutantsOf(table)
 }

@@ -11,8 +11,8 @@ const (
 	replicaFile = "internal/replica/names.go"
 )
 
-// compartments is the bugs of what stands around the core: names.
-var compartments = []bug{
+// named is the bugs of names in the place of data.
+var named = []bug{
 	{"bytes are joined by their number", namesFile,
 		edit("return uint64(len(data)) == n.Length && Sum(data) == n.Sum", "return len(data) > 0 || n.Sum == 0"), "TestOtherBytesOfABatchAreNotJoined", 0},
 	{"the checksum is not compared", namesFile,

@@ -120,7 +120,6 @@ func (c *client) try(op *operation) {
 	if op.tries > 1 {
 		w.reach.Retries++
 	}
-	n := c.choose(op)
 	tries := op.tries
 	op.waiting = true
 	again := func() {
@@ -129,11 +128,14 @@ func (c *client) try(op *operation) {
 			c.try(op)
 		}
 	}
-	w.After(w.plan.costs.Delay, func() {
-		if m := n.members[c.g.id]; n.up && m != nil && c.g.knows(n.id) {
-			n.bound(func() { c.send(op, m, again) })()
-		}
-	})
+	if !c.tryAtGate(op, again) {
+		n := c.choose(op)
+		w.After(w.plan.costs.Delay, func() {
+			if m := n.members[c.g.id]; n.up && m != nil && c.g.knows(n.id) {
+				n.bound(func() { c.send(op, m, again) })()
+			}
+		})
+	}
 	w.After(w.plan.deadline+2*electionTime, again)
 }
 
@@ -160,7 +162,7 @@ func (c *client) send(op *operation, m *member, again func()) {
 				soon()
 				return
 			}
-			c.answered(op, m, answer{value: m.state.registers[op.key].value})
+			c.answered(op, m.n.id, answer{value: m.state.registers[op.key].value})
 		})
 		return
 	}
@@ -169,16 +171,13 @@ func (c *client) send(op *operation, m *member, again func()) {
 			soon()
 			return
 		}
-		c.answered(op, m, a)
+		c.answered(op, m.n.id, a)
 	})
 }
 
 // propose proposes a try of an operation.
 func (m *member) propose(op *operation, deadline time.Duration, end func(answer, error)) {
-	w := m.n.w
-	w.history.attempts++
-	cmd := command{verb: op.verb, key: op.key, session: op.session, seq: op.seq, value: op.value, old: op.old,
-		acked: op.acked, op: op.id, attempt: w.history.attempts, padding: op.padding}
+	cmd := m.n.w.history.try(op)
 	data := cmd.encode()
 	m.call(deadline, len(data), func(r *replica.Replica, id replica.Call, by replica.Deadline) {
 		r.Propose(id, data, by)
@@ -228,7 +227,7 @@ func (m *member) read(key uint8, deadline time.Duration, end func(error)) {
 
 // answered takes an answer given by a node now, on its way to the client for a
 // moment.
-func (c *client) answered(op *operation, m *member, a answer) {
+func (c *client) answered(op *operation, by uint64, a answer) {
 	w := c.w
 	op.waiting = false
 	w.After(w.plan.costs.Delay, func() {
@@ -242,7 +241,9 @@ func (c *client) answered(op *operation, m *member, a answer) {
 			return
 		}
 		op.finished, op.result, op.ret = true, a, w.history.stamp()
-		c.near = m.n.id
+		if by <= maxNodes {
+			c.near = by
+		}
 		c.done++
 		switch op.verb {
 		case verbOpen:
@@ -258,7 +259,7 @@ func (c *client) answered(op *operation, m *member, a answer) {
 				c.seen[op.key] = op.value
 			}
 		}
-		w.tell(m.n.id, "answers client %d: %v key %d old %d new %d: %v %d", c.id, op.verb, op.key, op.old, op.value, a.done, a.value)
+		w.tell(by, "answers client %d: %v key %d old %d new %d: %v %d", c.id, op.verb, op.key, op.old, op.value, a.done, a.value)
 		c.later()
 	})
 }

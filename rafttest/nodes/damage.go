@@ -55,7 +55,7 @@ func (w *sim) damageLog() {
 func (n *node) tryDamaged(before *storage.Engine) (run bool) {
 	w, d := n.w, &n.disk
 	after, err := d.openLog(d.Copy())
-	if errors.Is(err, storage.ErrDamaged) {
+	if errors.Is(err, storage.ErrDamaged) || errors.Is(err, storage.ErrVersion) { // the number of the version may be what is damaged
 		w.reach.DamageRefused++
 		return false
 	}

@@ -56,6 +56,7 @@ func (w *sim) calm() {
 			}
 		}
 	}
+	w.calmGates()
 	w.finale = &finale{w: w, probes: map[probeID]*probe{}}
 	w.finale.look()
 }
@@ -96,7 +97,9 @@ func (f *finale) missing(g *group) string {
 	}
 	what := ""
 	for _, m := range g.membersOf(conf) {
-		pr := f.probe(m)
+		pr := f.probe(probeID{g.id, m.n.id}, func(op *operation, end func(answer, error)) {
+			m.n.bound(func() { m.propose(op, 3*electionTime, end) })()
+		})
 		switch {
 		case !pr.answered:
 			what = fmt.Sprintf("node %d has no answer to what was proposed there", m.n.id)
@@ -107,6 +110,9 @@ func (f *finale) missing(g *group) string {
 		case len(m.calls) > 0:
 			what = fmt.Sprintf("node %d has calls that do not end", m.n.id)
 		}
+	}
+	if what == "" {
+		what = f.missingAtGates(g)
 	}
 	if what == "" || f.w.Now() > f.w.plan.duration+10*electionTime {
 		g.retire(conf)
@@ -124,10 +130,9 @@ func (g *group) membersOf(conf *pb.ConfState) (members []*member) {
 	return members
 }
 
-// probe proposes a command at a member, again and again until it is applied.
-func (f *finale) probe(m *member) *probe {
+// probe proposes a command at a member or a gateway, again and again until it is applied.
+func (f *finale) probe(id probeID, propose func(*operation, func(answer, error))) *probe {
 	w := f.w
-	id := probeID{m.g.id, m.n.id}
 	pr := f.probes[id]
 	if pr == nil {
 		pr = &probe{asked: -finaleTime}
@@ -139,9 +144,7 @@ func (f *finale) probe(m *member) *probe {
 	pr.asked = w.Now()
 	w.history.operations++
 	op := &operation{id: w.history.operations, verb: verbOpen}
-	m.n.bound(func() {
-		m.propose(op, 3*electionTime, func(_ answer, err error) { pr.answered = pr.answered || err == nil })
-	})()
+	propose(op, func(_ answer, err error) { pr.answered = pr.answered || err == nil })
 	return pr
 }
 

@@ -4,6 +4,7 @@
 package nodes
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -149,7 +150,7 @@ func (g *group) took(n *node, count uint64, c command, a answer) {
 }
 
 // wasRefused notes that a try was said to have no effect, ever.
-func (g *group) wasRefused(n *node, attempt uint32) {
+func (g *group) wasRefused(n fmt.Stringer, attempt uint32) {
 	if g.tries[attempt]&applied != 0 {
 		g.w.fail(verdicts, "group %d: %v refuses try %d, which is applied", g.id, n, attempt)
 	}

@@ -75,6 +75,9 @@ func (h *held) durable(w storage.Write) error {
 // append puts an entry behind the others, or in the place of the entries from its index on.
 func (h *held) append(e *pb.Entry) error {
 	if e.GetIndex() <= h.index {
+		if e.GetIndex() == h.index { // it may replace one that a state was ahead of
+			h.term = e.GetTerm()
+		}
 		return nil // compacted, and left out
 	}
 	at := int(e.GetIndex() - h.index - 1)

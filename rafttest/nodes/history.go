@@ -24,6 +24,13 @@ func (h *history) stamp() int64 {
 	return h.stamps
 }
 
+// try returns the command of a further try of an operation.
+func (h *history) try(op *operation) command {
+	h.attempts++
+	return command{verb: op.verb, key: op.key, session: op.session, seq: op.seq, value: op.value, old: op.old,
+		acked: op.acked, op: op.id, attempt: h.attempts, padding: op.padding}
+}
+
 // checkHistory looks for an order of the operations, each between its call and
 // its return, with the recorded results.
 func (w *sim) checkHistory() {

@@ -150,7 +150,7 @@ func (m *member) config(kept keptState) replica.Config {
 		RetainEntries: p.retainEntries, RetainBytes: p.retainBytes,
 		Coding: m.coded(), Placement: m.n.place,
 		Rand: m.n.rand,
-	}}
+	}, EncodeResult: encodeAnswer}
 	m.leased(&cfg)
 	cfg.Names = m.named()
 	if p.repeats.keepsMuch(m.n.id) {

@@ -223,6 +223,10 @@ func (nw *network) encoded(m wire.Message) (wire.Message, bool) {
 // arrive hands a message to its member; if the member has no room, the
 // connection waits.
 func (nw *network) arrive(from *node, l *lane, m wire.Message, life uint64) {
+	if gt := nw.w.gate(m.To); gt != nil {
+		gt.receive(m)
+		return
+	}
 	to := nw.w.node(m.To)
 	if to == nil || !to.up {
 		if from.up && from.life == life {

@@ -149,6 +149,7 @@ func (n *node) crash(power bool) {
 		return
 	}
 	n.countLeases()
+	n.countReports()
 	n.up, n.paused, n.waking = false, false, nil
 	n.egress.drop()
 	n.disk.crash(power)

@@ -26,6 +26,8 @@ type options struct {
 	// Bug plants a mistake, to see the mistake found.
 	Bug bug
 
+	// Gates adds gateways.
+	Gates bool
 	// Joints has coding, leases and changes of the members meet.
 	Joints bool
 
@@ -50,8 +52,9 @@ type result struct {
 	Recovery time.Duration
 	// Reached counts the events of the run.
 	Reached reach
-	// Joints counts the events of joints.
+	// Joints counts the events of joints, and Gates those of gateways.
 	Joints jointReach
+	Gates  gateReach
 }
 
 // violation is a broken invariant.

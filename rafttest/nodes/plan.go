@@ -54,6 +54,7 @@ type plan struct {
 	placing placing
 	naming  naming
 	joints  *jointPlan // nil: the run is none of joints
+	gates   gatePlan
 
 	// Faults: how often, how strong, how long.
 	drift                                                              float64
@@ -95,13 +96,16 @@ func drawPlan(seed uint64, opts options) plan {
 	p.drawLinks(world.NewDraws(seed, 40))
 	p.placing = drawPlacing(world.NewDraws(seed, 9))
 	if opts.Bug == noBug { // other bugs are found where they are
-		p.naming = drawNames(world.NewDraws(seed, 12))
+		p.naming = drawNames(world.NewDraws(seed, 14))
 	}
 	if opts.Joints {
 		p.drawJoints(seed)
 	}
 	if d := world.NewDraws(seed, 11); d.Chance(0.25) {
 		p.pushing = d.Uint64()
+	}
+	if opts.Gates {
+		p.gates = drawGates(world.NewDraws(seed, 12))
 	}
 	if opts.tune != nil {
 		opts.tune(&p)

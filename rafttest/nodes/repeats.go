@@ -66,7 +66,7 @@ func (w *sim) deafen(g *group) {
 // unheard reports whether a message does not get through to a deaf node.
 func (nw *network) unheard(m wire.Message) bool {
 	_, verdict := m.Body.(wire.Verdict)
-	return nw.w.Now() < nw.deaf[m.To] && (verdict || m.Class() == wire.ClassAppend)
+	return m.To <= maxNodes && nw.w.Now() < nw.deaf[m.To] && (verdict || m.Class() == wire.ClassAppend)
 }
 
 // offered is called when a member begins to take a snapshot. A deaf member takes its

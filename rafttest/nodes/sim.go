@@ -30,15 +30,19 @@ type sim struct {
 	groups  []*group
 	net     network
 	clients []*client
+	gates   []*gate
+	gated   world.Draws // for gateways
 	history history
 	reach   reach
 	fetched fetch.Counts
 	joints  jointReach
-	events  uint64
-	late    time.Duration // the most that a call ended behind its deadline
-	calming bool
-	finale  *finale
-	failure *violation
+
+	gateReach gateReach
+	events    uint64
+	late      time.Duration // the most that a call ended behind its deadline
+	calming   bool
+	finale    *finale
+	failure   *violation
 }
 
 // mostEvents bounds a run: a run with more events makes no progress.
@@ -56,13 +60,13 @@ func run(seed uint64, opts options) result {
 }
 
 func newSim(seed uint64, opts options) *sim {
-	w := &sim{opts: opts, rng: world.NewDraws(seed, 1), nets: world.NewDraws(seed, 2), disks: world.NewDraws(seed, 3), cli: world.NewDraws(seed, 4), lease: world.NewDraws(seed, 6), names: world.NewDraws(seed, 13), originals: map[nameKey]wire.Raft{}}
+	w := &sim{opts: opts, rng: world.NewDraws(seed, 1), nets: world.NewDraws(seed, 2), disks: world.NewDraws(seed, 3), cli: world.NewDraws(seed, 4), lease: world.NewDraws(seed, 6), gated: world.NewDraws(seed, 13), names: world.NewDraws(seed, 15), originals: map[nameKey]wire.Raft{}}
 	w.story = world.NewStory(&w.Agenda, opts.Trace)
 	w.plan = drawPlan(seed, opts)
 	if w.plan.leasing.on {
 		w.reach.LeasedRuns++
 	}
-	w.net = network{w: w, Network: world.NewNetwork(&w.Agenda, w.nets, maxNodes, &w.plan.links)}
+	w.net = network{w: w, Network: world.NewNetwork(&w.Agenda, w.nets, maxNodes+w.plan.gates.gates, &w.plan.links)}
 	w.net.Echoes = world.NewDraws(seed, 41)
 	if w.plan.placing.on {
 		w.reach.PlacedRuns++
@@ -73,10 +77,14 @@ func newSim(seed uint64, opts options) *sim {
 func (w *sim) result(seed uint64) result {
 	for _, n := range w.running() {
 		n.countLeases()
+		n.countReports()
+	}
+	for _, gt := range w.gates {
+		gt.count()
 	}
 	w.reach.Fetched, w.reach.FetchesResumed, w.reach.SourcesAbandoned = w.fetched.Fetched, w.fetched.Resumed, w.fetched.Abandoned
 	w.reach.NetworkCounts = w.net.NetworkCounts
-	r := result{Seed: seed, Hash: w.story.Hash, Lines: w.story.Lines, Events: w.events, Plan: w.plan.String(), Reached: w.reach, Joints: w.joints}
+	r := result{Seed: seed, Hash: w.story.Hash, Lines: w.story.Lines, Events: w.events, Plan: w.plan.String(), Reached: w.reach, Joints: w.joints, Gates: w.gateReach}
 	if w.finale != nil {
 		r.Recovery = w.finale.took
 	}
@@ -112,6 +120,7 @@ func (w *sim) found(seed uint64) {
 // begin plans what is to happen: faults, clients, and the calm.
 func (w *sim) begin() {
 	w.beginFaults()
+	w.beginGates()
 	for _, g := range w.groups {
 		for range w.plan.clients {
 			w.addClient(g)

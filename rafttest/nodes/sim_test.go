@@ -114,3 +114,38 @@ func TestJoints(t *testing.T) {
 		}
 	}
 }
+
+var gateSeeds = flag.Uint64("gate-seeds", 150, "how many seeds TestGates runs, from -first on")
+
+// TestGates runs nodes and gateways, and clients at both.
+func TestGates(t *testing.T) {
+	n := *gateSeeds
+	if testing.Short() {
+		n = min(n, 50)
+	}
+	opts := options{Gates: true}
+	if *oneSeed != 0 {
+		n, *firstSeed = 1, *oneSeed
+		if testing.Verbose() {
+			out := bufio.NewWriter(os.Stdout)
+			defer func() { require.NoError(t, out.Flush()) }()
+			opts.Trace = out
+		}
+	}
+	var reached reach
+	var gates gateReach
+	failed, begun := 0, time.Now()
+	runSeeds(*firstSeed, n, opts, func(r result) bool {
+		reached.Add(r.Reached)
+		gates.Add(r.Gates)
+		if r.Err != nil {
+			t.Errorf("seed %d: %v\nplan: %s\nagain: go test ./rafttest/nodes -run 'TestGates$' -seed %d -v\n%s", r.Seed, r.Err, r.Plan, r.Seed, r.Story)
+			failed++
+		}
+		return failed < 5
+	})
+	t.Logf("%d seeds in %v\n%s\n%s", n, time.Since(begun).Round(time.Millisecond), reached, world.Table(gates))
+	if n >= 150 && failed == 0 {
+		require.Empty(t, world.Zeros(gates), "never reached")
+	}
+}

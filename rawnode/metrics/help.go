@@ -87,6 +87,10 @@ var help = map[string]string{
 	"host.HandOversPreferred": "Such attempts because another member, which is as fast, has a larger weight.",
 	"host.Weight":             "now: Weight of this node as a leader of the group.",
 	"host.Silences":           "Times a leader whose disk is late fell silent because nobody had taken over.",
+	"host.GatewaysAttached":   "Streams of reports begun, as the home of gateways.",
+	"host.GatewayBatches":     "Batches of gateways whose results were for the gateways at home here.",
+	"host.ReportsAgain":       "Reports sent to gateways again, because they had not been acknowledged.",
+	"host.Queries":            "Queries of gateways.",
 	"host.Strangers":          "Messages, not looked at, of nodes whose group began with other first members.",
 
 	"node.Node":           "",

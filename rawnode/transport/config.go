@@ -11,6 +11,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/weftraft/weft/internal/address"
 	"github.com/weftraft/weft/internal/certs"
 	"github.com/weftraft/weft/internal/shaping"
 	"github.com/weftraft/weft/internal/wire"
@@ -71,6 +72,12 @@ type Config struct {
 	// announce and use a bit agree on its meaning; bits 0 to 31 are for this module, the
 	// others for programs on top.
 	Capabilities uint64
+	// Gateway, if not empty, says that this process is a gateway, and is the address at which nodes
+	// reach it: a gateway takes and sends the kinds of messages of gateways alone.
+	Gateway string
+	// MaxGateways bounds the gateways that are connected at a time. A gateway need not be among Peers: it
+	// is known while it is connected, by the address that it gives. 0 means 256; less than 0 none.
+	MaxGateways int
 	// Shape is the shape of the links to all peers, until SetShape; for experiments.
 	Shape shaping.Shape
 	// Egress, if not 0, bounds the bytes a second from this node to all peers together,
@@ -116,6 +123,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxFrameBytes == 0 {
 		c.MaxFrameBytes = wire.DefaultMaxFrame
+	}
+	if c.MaxGateways == 0 {
+		c.MaxGateways = 256
 	}
 	if c.ReceiveBytes == 0 {
 		c.ReceiveBytes = 2 * c.MaxFrameBytes
@@ -179,6 +189,11 @@ func (c Config) Validate() error {
 	}
 	if c.ReceiveBytes < c.MaxFrameBytes {
 		bad("ReceiveBytes", c.ReceiveBytes, fmt.Sprintf("%d or more, as MaxFrameBytes is", c.MaxFrameBytes))
+	}
+	if c.Gateway != "" {
+		if err := address.Check(c.Gateway); err != nil {
+			bad("Gateway", fmt.Sprintf("%q", c.Gateway), "an address that nodes can dial: "+err.Error())
+		}
 	}
 	if err := c.Shape.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("%w: %w", ErrInvalid, err))

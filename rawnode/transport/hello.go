@@ -11,6 +11,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/weftraft/weft/internal/address"
 	"github.com/weftraft/weft/internal/wire"
 )
 
@@ -106,7 +107,7 @@ func (t *TCP) admit(h wire.Hello, who badge, raw net.Conn) (*peer, caller, error
 	case h.Class >= wire.NumClasses:
 		return fail(refuse(refusedClass, "%v is not known here", h.Class))
 	}
-	c := caller{node: h.Node, class: h.Class, kinds: wire.AllKinds}
+	c := caller{node: h.Node, class: h.Class, kinds: wire.AllKinds, gateway: h.Address != ""}
 	if t.cfg.Limits != nil {
 		c.limits = t.cfg.Limits(h.Node)
 	}
@@ -116,16 +117,28 @@ func (t *TCP) admit(h wire.Hello, who badge, raw net.Conn) (*peer, caller, error
 			return fail(refuse(refusedPeer, "%w: Limits.Kinds of node %d: %w", ErrInvalid, h.Node, err))
 		}
 	}
+	switch {
+	case t.cfg.Gateway != "":
+		c.kinds &= wire.HomeKinds
+	case c.gateway:
+		c.kinds &= wire.GatewayKinds
+	}
 	if c.limits.ReceiveBytes == 0 {
 		c.limits.ReceiveBytes = t.cfg.ReceiveBytes
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.closed {
+		return fail(errClosed)
+	}
+	if c.gateway {
+		if err := t.meetGateway(h); err != nil {
+			return fail(err)
+		}
+	}
 	p := t.peer(h.Node)
 	switch {
-	case t.closed:
-		return fail(errClosed)
-	case p == nil:
+	case p == nil || p.gateway && !c.gateway:
 		return fail(refuse(refusedPeer, "node %d is not known here: add it to the peers of node %d", h.Node, t.cfg.Node))
 	}
 	fresh, err := p.rivals.hello(h.Process, raw.RemoteAddr().String(), t.now())
@@ -137,6 +150,7 @@ func (t *TCP) admit(h wire.Hello, who badge, raw net.Conn) (*peer, caller, error
 		}
 	}
 	if err != nil {
+		t.dropIfGone(p)
 		return fail(err)
 	}
 	c.conn = &incoming{Conn: raw, process: h.Process, replaced: make(chan struct{})}
@@ -146,11 +160,52 @@ func (t *TCP) admit(h wire.Hello, who badge, raw net.Conn) (*peer, caller, error
 	return p, c, nil
 }
 
-// forget removes an ended connection from a peer.
+// meetGateway makes a gateway known that says hello. The caller holds t.mu.
+func (t *TCP) meetGateway(h wire.Hello) error {
+	if err := address.Check(h.Address); err != nil {
+		return refuse(refusedPeer, "gateway %d has the address %q: %w", h.Node, h.Address, err)
+	}
+	switch p := t.peer(h.Node); {
+	case t.cfg.Gateway != "":
+		return refuse(refusedPeer, "this is a gateway, and you are one: name nodes as your peers")
+	case p != nil && !p.gateway:
+		return refuse(refusedPeer, "node %d is known here as a node: give the gateway another id", h.Node)
+	case p != nil:
+		p.address = h.Address
+		return nil
+	}
+	if t.gateways() >= t.cfg.MaxGateways {
+		return refuse(refusedCrowd, "%d gateways are connected, the bound is %d", t.gateways(), max(0, t.cfg.MaxGateways))
+	}
+	p := t.newPeer(h.Node, h.Address)
+	p.gateway = true
+	t.put(p)
+	return nil
+}
+
+// gateways returns how many are connected.
+func (t *TCP) gateways() (n int) {
+	for _, p := range *t.peers.Load() {
+		if p.gateway {
+			n++
+		}
+	}
+	return n
+}
+
+// forget removes an ended connection from a peer. A gateway without connections is not known any more.
 func (t *TCP) forget(p *peer, who caller) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p.incoming[who.class] == who.conn {
 		p.incoming[who.class] = nil
+	}
+	t.dropIfGone(p)
+}
+
+// dropIfGone forgets a gateway without connections. The caller holds t.mu.
+func (t *TCP) dropIfGone(p *peer) {
+	if p.gateway && p.incoming == [wire.NumClasses]*incoming{} && t.peer(p.id) == p {
+		t.drop(p)
 	}
 }

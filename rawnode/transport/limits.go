@@ -18,8 +18,9 @@ type Limits struct {
 	// Kinds names the kinds of messages allowed to the peer; none means all. An honest
 	// peer is told, and does not send others. The kinds are "raft", "proposal", "verdict",
 	// "transfer", "chunk", "chunk-status", "snapshot-offer" and "snapshot-fetch" of snapshots,
-	// "first-members" and "log-end", and "named", "lack" and "fill" of names (see
-	// rawnode.Config.Names). A peer with an unknown name here is refused.
+	// "first-members" and "log-end", "gateway-attach", "gateway-query", "gateway-report" and "gateway-reply" of
+	// gateways, and "named", "lack" and "fill" of names (see rawnode.Config.Names). A peer with an unknown
+	// name here is refused.
 	Kinds []string
 	// ReceiveBytes bounds the bytes of the peer's frames in memory here at a time; 0
 	// means Config.ReceiveBytes. Further frames stay in the network, and a single
@@ -55,6 +56,8 @@ type caller struct {
 	limits Limits
 	kinds  wire.Kinds // of limits
 	conn   *incoming
+	// gateway: the caller is a gateway, and no node.
+	gateway bool
 }
 
 // permits decides on a connection's messages: a message must come from the peer at the
@@ -68,6 +71,8 @@ func (c Config) permits(who caller, m wire.Message) error {
 		return fmt.Errorf("%w: a %v of class %v, on a connection for %v", errMessage, m.Kind(), m.Class(), who.class)
 	case !who.kinds.Has(m.Kind()):
 		return fmt.Errorf("%w: node %d may not send a %v", errMessage, who.node, m.Kind())
+	case who.gateway && changesMembers(m):
+		return fmt.Errorf("%w: gateway %d may not change members", errMessage, who.node)
 	case c.Allow == nil:
 		return nil
 	}
@@ -75,6 +80,11 @@ func (c Config) permits(who caller, m wire.Message) error {
 		return fmt.Errorf("%w: a %v from node %d: %w", errMessage, m.Kind(), who.node, err)
 	}
 	return nil
+}
+
+func changesMembers(m wire.Message) bool {
+	p, ok := m.Body.(wire.Proposal)
+	return ok && p.ConfChange
 }
 
 // budget is the memory for the frames of a peer.

@@ -242,7 +242,7 @@ func (s *sender) introduce(ctx context.Context, raw net.Conn) (_ net.Conn, answe
 		return nil, answer, err
 	}
 	cfg := s.t.cfg
-	hello := wire.Hello{Cluster: cfg.Cluster, Node: cfg.Node, Peer: s.peer.id, Class: s.class, Kinds: wire.AllKinds, Capabilities: wire.Capabilities(cfg.Capabilities), Process: s.t.process}
+	hello := wire.Hello{Cluster: cfg.Cluster, Node: cfg.Node, Peer: s.peer.id, Class: s.class, Kinds: wire.AllKinds, Capabilities: wire.Capabilities(cfg.Capabilities), Process: s.t.process, Address: cfg.Gateway}
 	if err := hello.Write(conn); err != nil {
 		return nil, answer, fmt.Errorf("say hello: %w", err)
 	}

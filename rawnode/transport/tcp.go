@@ -104,6 +104,8 @@ type peer struct {
 	shaper   shaper
 	announce atomic.Pointer[announced]
 
+	gateway bool // and no node; constant
+
 	// Under TCP.mu.
 	address  string
 	rivals   rivals
@@ -195,13 +197,30 @@ func (t *TCP) SetPeer(id uint64, address string) {
 	if id == 0 || id == t.cfg.Node {
 		return
 	}
-	if p := t.peer(id); p != nil {
+	switch p := t.peer(id); {
+	case p == nil:
+	case p.gateway: // and is a node now
+		t.drop(p)
+	default:
 		p.address = address
 		return
 	}
+	t.put(t.newPeer(id, address))
+}
+
+// put makes a peer known. The caller holds t.mu.
+func (t *TCP) put(p *peer) {
 	peers := maps.Clone(*t.peers.Load())
-	peers[id] = t.newPeer(id, address)
+	peers[p.id] = p
 	t.peers.Store(&peers)
+}
+
+// drop forgets a peer and closes its connections. The caller holds t.mu.
+func (t *TCP) drop(p *peer) {
+	peers := maps.Clone(*t.peers.Load())
+	delete(peers, p.id)
+	t.peers.Store(&peers)
+	p.close()
 }
 
 // RemovePeer forgets a node and closes its connections.
@@ -209,10 +228,7 @@ func (t *TCP) RemovePeer(id uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p := t.peer(id); p != nil {
-		peers := maps.Clone(*t.peers.Load())
-		delete(peers, id)
-		t.peers.Store(&peers)
-		p.close()
+		t.drop(p)
 	}
 }
 

@@ -63,6 +63,9 @@ type GroupOptions struct {
 	// [state.InSession], [state.EndSession]. All replicas must have the same limits, always: hosts
 	// compare them, and [DB.Group] refuses other limits than before ([state.ErrLimits]).
 	Sessions *session.Limits
+	// Query, unless nil, answers queries (Group.Query of package weft) from a state as of one moment. It is called
+	// by several goroutines, while commands go on; the reader is valid until it returns.
+	Query func(r Reader, request []byte) (answer []byte, err error)
 }
 
 // Errors, beside [state.ErrInvalid], [state.ErrIdentity], [state.ErrLocked],

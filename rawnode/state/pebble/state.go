@@ -5,6 +5,7 @@ package pebblestate
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ type State struct {
 	group  uint64
 	apply  Apply
 	limits *session.Limits
+	query  func(Reader, []byte) ([]byte, error) // nil: without
 
 	// What follows is the apply goroutine's.
 	meta     meta
@@ -46,6 +48,8 @@ type State struct {
 var (
 	_ rawnode.StateMachine  = (*State)(nil)
 	_ rawnode.Interruptible = (*State)(nil)
+	_ rawnode.Querier       = (*State)(nil)
+	_ rawnode.ResultEncoder = (*State)(nil)
 )
 
 // Group returns the state of a group, of any number; it is empty if it is new. A group
@@ -64,7 +68,7 @@ func (db *DB) Group(group uint64, apply Apply, o GroupOptions) (*State, error) {
 		return nil, err
 	}
 	defer db.Release()
-	s := &State{db: db, writer: db.NewWriter(), group: group, apply: apply, limits: o.Sessions}
+	s := &State{db: db, writer: db.NewWriter(), group: group, apply: apply, limits: o.Sessions, query: o.Query}
 	if err := s.begin(p); err != nil {
 		return nil, fmt.Errorf("open state of group %d in %s: %w", group, db.opts.Dir, err)
 	}
@@ -293,6 +297,21 @@ func put(b *pebble.Batch, key, value []byte) error {
 
 // Durable implements [rawnode.StateMachine].
 func (s *State) Durable() (uint64, error) { return s.mark.Durable() }
+
+// Query implements [rawnode.Querier], by GroupOptions.Query.
+func (s *State) Query(_ context.Context, request []byte) (answer []byte, err error) {
+	if s.query == nil {
+		return nil, rawnode.ErrNoQueries
+	}
+	err = s.View(func(r Reader) (err error) {
+		answer, err = s.query(r, request)
+		return err
+	})
+	return answer, err
+}
+
+// EncodeResult implements [rawnode.ResultEncoder]: see [state.DecodeResult].
+func (s *State) EncodeResult(result any) ([]byte, error) { return envelope.EncodeResult(result) }
 
 // View calls f with the present state, between two batches of commands; commands go on
 // meanwhile. The reader is valid until f returns. A read behind [rawnode.Host.Read] is

@@ -223,7 +223,55 @@ const (
 	resultInt    = 6 // a varint, as the next
 	resultInt64  = 7
 	resultUint64 = 8 // a uvarint
+
+	// For gateways only.
+	resultSession   = 9  // a uvarint
+	resultRefused   = 10 // session, sequence, verdict as uvarints
+	resultMalformed = 11
 )
+
+// EncodeResult encodes a result for a caller at a gateway, or says why it has no bytes.
+func EncodeResult(result any) ([]byte, error) {
+	switch r := result.(type) {
+	case session.ID:
+		return binary.AppendUvarint([]byte{resultSession}, uint64(r)), nil
+	case *RefusedError:
+		b := []byte{resultRefused}
+		for _, v := range [...]uint64{uint64(r.Session), r.Sequence, uint64(r.Verdict)} {
+			b = binary.AppendUvarint(b, v)
+		}
+		return b, nil
+	case error:
+		switch {
+		case errors.Is(r, ErrMalformed):
+			return []byte{resultMalformed}, nil
+		case errors.Is(r, ErrResult):
+			return []byte{resultBad}, nil
+		}
+	}
+	return encodeResult(result)
+}
+
+// DecodeResult is the inverse of EncodeResult.
+func DecodeResult(b []byte) (any, error) {
+	var n [3]uint64
+	switch {
+	case len(b) == 0:
+	case b[0] == resultSession && uvarints(b[1:], n[:1]) != nil:
+		return session.ID(n[0]), nil
+	case b[0] == resultRefused && uvarints(b[1:], n[:]) != nil:
+		return &RefusedError{Session: session.ID(n[0]), Sequence: n[1], Verdict: session.Verdict(n[2])}, nil
+	case b[0] == resultMalformed:
+		return ErrMalformed, nil
+	case b[0] == resultBad:
+		return ErrResult, nil
+	default:
+		if r := decodeResult(b); r != any(ErrResult) {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("state: %d bytes are no result of a state of this package", len(b))
+}
 
 // encodeResult encodes, as resultBad, what cannot be kept, and says why.
 func encodeResult(result any) (encoded []byte, err error) {

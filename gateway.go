@@ -1,0 +1,158 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package weft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/weftraft/weft/internal/address"
+	"github.com/weftraft/weft/internal/book"
+	"github.com/weftraft/weft/internal/invalid"
+	"github.com/weftraft/weft/internal/members"
+	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/transport"
+)
+
+// Querier is an optional interface of a [StateMachine]: see [rawnode.Querier] and [Group.Query].
+type Querier = rawnode.Querier
+
+// ResultEncoder is an optional interface of a [StateMachine] whose results are to reach callers at
+// gateways: see [rawnode.ResultEncoder].
+type ResultEncoder = rawnode.ResultEncoder
+
+// validateGateway returns what is wrong with the options of a gateway, beside what all options have in common.
+func (o Options) validateGateway() (errs []error) {
+	bad := func(format string, args ...any) { errs = append(errs, invalid.Errorf("Options."+format, args...)) }
+	peers := o
+	peers.Gateway, peers.Join = false, true
+	errs = peers.validatePeers()
+	if at, named := o.Peers[o.ID]; named {
+		bad("Peers[%d] is %s, and a gateway has the ID: want an ID that no node has", o.ID, at)
+	}
+	for _, set := range []struct {
+		field string
+		set   bool
+	}{
+		{"Dir", o.Dir != ""}, {"Join", o.Join}, {"LeaderWeight", o.LeaderWeight != 0}, {"Metrics", o.Metrics != nil}, {"Calls", o.Calls != nil},
+		{"ExitAfterHang", o.ExitAfterHang != 0}, {"ConfigureLog", o.ConfigureLog != nil},
+	} {
+		if set.set {
+			bad("%s is set, and a gateway has none: leave it", set.field)
+		}
+	}
+	return errs
+}
+
+// noReplica is the reason for which a gateway does not do something.
+func noReplica(o Options) error {
+	return invalid.Errorf("process %d is a gateway, without a replica: ask a node", o.ID)
+}
+
+// openGateway opens the parts of a gateway.
+func (n *Node) openGateway() (err error) {
+	o := &n.options
+	if n.book, err = book.Load(o.book()); err != nil {
+		return err
+	}
+	c := o.transportConfig(o.Peers)
+	if c.Listener == nil {
+		if c.Listener, err = net.Listen("tcp", o.Listen); err != nil {
+			return fmt.Errorf("listen for nodes at %s: %w", o.Listen, err)
+		}
+	}
+	if o.Advertise == "" {
+		o.Advertise = c.Listener.Addr().String()
+		if err := address.Check(o.Advertise); err != nil {
+			return errors.Join(invalid.Errorf("Options.Advertise is empty, and nodes cannot dial the address of Listen: %w", err), c.Listener.Close())
+		}
+	}
+	c.Gateway = o.Advertise
+	if n.transport, err = transport.New(c); err != nil {
+		return errors.Join(err, c.Listener.Close())
+	}
+	n.book.SetDial(n.transport.SetPeer)
+	reader := book.NewReader(n.book, n.transport.Send)
+	n.background.Go(func() { reader.Run(n.context, max(time.Second, electionTicks*o.TickInterval)) })
+	return n.transport.Join(book.NoteGroup, reader)
+}
+
+// homes returns the nodes that may have a replica for a gateway.
+func (n *Node) homes() []uint64 {
+	return slices.DeleteFunc(slices.Collect(maps.Keys(n.book.All())), func(id uint64) bool {
+		kinds, _, known := n.transport.Announced(id)
+		return known && !kinds.Has(wire.KindAttach)
+	})
+}
+
+// openGateGroup opens a group at a gateway.
+func (n *Node) openGateGroup(id uint64, options []GroupOption) (*Group, error) {
+	o := &n.options
+	if len(options) > 0 {
+		return nil, invalid.Errorf("group %d has %d options, and a gateway takes none", id, len(options))
+	}
+	g := &Group{node: n, id: id, turn: make(chan struct{}, 1), opened: time.Now(), electionTimeout: electionTicks * o.TickInterval}
+	var err error
+	g.gateway, err = rawnode.NewGateway(rawnode.GatewayConfig{
+		ID: o.ID, Group: id, Transport: n.transport, Homes: n.homes, Budget: n.budget, TickInterval: o.TickInterval, Logger: o.part("gateway"),
+	})
+	g.done = g.gateway.Done
+	return g, err
+}
+
+// Gateway returns the gateway below, or nil at a node. It is the group's to stop.
+func (g *Group) Gateway() *rawnode.Gateway { return g.gateway }
+
+// Query asks the group's state machine, a [Querier], as of no earlier than the call, unless options ask for less: here,
+// if this is a node, and at a replica if this is a gateway. The request must not be changed
+// afterwards.
+//
+// An error is a [CallError] that wraps [ErrRefused]: a query has no effect.
+func (g *Group) Query(ctx context.Context, request []byte, options ...ReadOption) ([]byte, error) {
+	if err := g.usable(ctx); err != nil {
+		return nil, refused("query", err)
+	}
+	if g.gateway != nil {
+		o, err := readOptions(options)
+		if err != nil {
+			return nil, refused("query", err)
+		}
+		answer, _, err := g.gateway.Query(ctx, request, o)
+		return answer, err
+	}
+	if _, err := g.Read(ctx, options...); err != nil {
+		return nil, err
+	}
+	ctx, end, err := g.begin(ctx)
+	if err != nil {
+		return nil, refused("query", err)
+	}
+	defer end()
+	answer, err := g.machine.Query(ctx, request)
+	if err != nil {
+		if !errors.Is(err, rawnode.ErrNoQueries) {
+			err = fmt.Errorf("%w: %w", rawnode.ErrQuery, err)
+		}
+		return nil, refused("query", err)
+	}
+	return answer, nil
+}
+
+// gateState is State at a gateway.
+func (g *Group) gateState() State {
+	s := g.gateway.Status()
+	state := State{Leader: s.Lead, Term: s.Term, Role: Gateway, Members: g.members(s.Members), CaughtUp: s.Lead != 0 && members.Has(s.Members, s.Home)}
+	select {
+	case <-g.gateway.Done():
+		state.Ended = true
+	default:
+	}
+	return state
+}

@@ -1,0 +1,91 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/leases"
+)
+
+// Query is a question of a gateway to the state machine. The state is as fresh as the gateway wants:
+// the driver asks the state machine now, and calls [Replica.Answered].
+type Query struct {
+	From    uint64
+	Request []byte
+	// Patience is how long the gateway still waits, at most.
+	Patience time.Duration
+	query    wire.Query
+	read     ReadResult
+}
+
+// maxQueryTime bounds what is believed of a gateway's patience.
+const maxQueryTime = time.Minute
+
+// queryPolicies are the policies by their numbers on the wire.
+var queryPolicies = map[wire.QueryPolicy]func(q wire.Query) ReadPolicy{
+	wire.QueryReadIndex:   func(wire.Query) ReadPolicy { return ReadIndex{} },
+	wire.QueryAtResponder: func(wire.Query) ReadPolicy { return AtResponder{} },
+	wire.QueryLeaderLease: func(wire.Query) ReadPolicy { return LeaderLease{} },
+	wire.QueryQuorum:      func(wire.Query) ReadPolicy { return QuorumRead{} },
+	wire.QueryStale: func(q wire.Query) ReadPolicy {
+		return BoundedStaleness{Max: q.MaxAge, MaxEntries: q.MaxEntries}
+	},
+	wire.QueryLocal: func(wire.Query) ReadPolicy { return Local{} },
+}
+
+// receiveQuery takes a gateway's query, as a read.
+func (r *Replica) receiveQuery(from uint64, q wire.Query) error {
+	if r.home == nil {
+		r.home = &home{}
+	}
+	h := r.home
+	o := ReadOptions{Policy: queryPolicies[q.Policy](q)}
+	if len(q.Spans) > 0 {
+		var err error
+		if o.Spans, err = leases.ParseSpans(q.Spans); err != nil {
+			return fmt.Errorf("%w: the spans of query %d: %w", ErrBadMessage, q.Number, err)
+		}
+	}
+	deadline := r.now + min(q.Patience, maxQueryTime)
+	w, err := r.newRead(o, deadline)
+	if h.queries >= maxQueries || h.asked > 0 && h.asked+len(q.Data) > r.cfg.MaxQueueBytes {
+		err = fmt.Errorf("%w: %d queries of gateways, of %d bytes", ErrOverloaded, h.queries, h.asked)
+	}
+	if err != nil {
+		r.post(from, wire.Reply{Life: q.Life, Number: q.Number, Code: wire.AskAgain, Reason: err.Error()})
+		return nil
+	}
+	r.count.Queries++
+	h.queries++
+	h.asked += len(q.Data)
+	w.call = r.begin(0, opRead, deadline, waitRead)
+	w.call.end = func(d Done) {
+		a := Query{From: from, Request: q.Data, Patience: deadline - r.now, query: q, read: d.Read}
+		if d.Err != nil {
+			r.Answered(a, wire.Reply{Code: wire.AskAgain, Reason: d.Err.Error()})
+			return
+		}
+		r.out.Queries = append(r.out.Queries, a)
+	}
+	r.await(w, o.Policy.question(w.spans))
+	return nil
+}
+
+// Answered sends the answer to a query. Of the reply, Code, Reason and Data count.
+func (r *Replica) Answered(q Query, reply wire.Reply) {
+	r.home.queries--
+	r.home.asked -= len(q.Request)
+	reply.Life, reply.Number = q.query.Life, q.query.Number
+	reply.Index, reply.By, reply.Lag, reply.Age = q.read.Index, uint8(q.read.By), q.read.Lag, q.read.Age
+	if len(reply.Data) > MaxCommandBytes {
+		reply.Code, reply.Data = wire.QueryFails, nil
+		reply.Reason = fmt.Sprintf("the answer has %d bytes, the bound is %d", len(reply.Data), MaxCommandBytes)
+	}
+	if r.err == nil {
+		r.post(q.From, reply)
+	}
+}

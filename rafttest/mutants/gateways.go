@@ -1,0 +1,59 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "fmt"
+
+// Files in which bugs of gateways stand.
+const (
+	gatewayFile = "internal/replica/gateway.go"
+	homeFile    = "internal/replica/home.go"
+	queriesFile = "internal/replica/queries.go"
+	outboxFile  = "internal/replica/outbox.go"
+	requestFile = "internal/replica/requests.go"
+	leadingFile = "internal/replica/leading.go"
+)
+
+// gateways is the bugs of gateways, and of what replicas do for them. Seeds of TestGates, of
+// package rafttest/nodes, find them, if no test is named.
+var gateways = []bug{
+	{"a leader appends what was sent for another term", leadingFile,
+		edit("if !r.leads() || r.state.Term != p.Term {", "if !r.leads() {"), "TestLeaderComparesTheTermOfAGatewaysProposal", 0},
+	{"snapshots lack what gateways have applied", "internal/replica/hoststate.go",
+		edit("	return h.origins.append(b)\n", "	few := originTable{}\n	for id, row := range h.origins {\n		if id < 10 {\n			few[id] = row\n		}\n	}\n	return few.append(b)\n"), "", 150},
+	{"a home does not tell what was applied before", homeFile,
+		edit("if row := r.host.origins[from]; row != nil {", "if row := r.host.origins[from]; row != nil && from == 0 {"), "", 150},
+	{"a gateway goes on behind a gap", gatewayFile,
+		edit("if r.Count != next {", "if r.Count < next {"), "", 150},
+	{"a gateway believes a home that it has left", gatewayFile,
+		[][2]string{
+			{"if from != h.id || r.Life != g.cfg.Boot || r.Number != h.number {", "if r.Life != g.cfg.Boot {"},
+			{"case !attached && r.Row == nil, attached && r.Stream != h.stream:", "case !attached && r.Row == nil:"},
+		}, "", 150},
+	{"a gateway takes results of its earlier lives", requestFile,
+		edit("if id.Origin != r.around.config().ID || id.Boot != r.outbox.boot {", "if id.Origin != r.around.config().ID {"), "", 150},
+	{"an entry of the same term closes a batch", outboxFile,
+		edit("if b.sends > 0 && b.term < at.term {", "if b.sends > 0 && b.term <= at.term {"), "", 150},
+	{"a query is answered without a barrier", queriesFile,
+		edit("	r.await(w, o.Policy.question(w.spans))\n", "	r.finish(w.call, Done{})\n"), "", 150},
+	{"a leader does not give credit back", homeFile,
+		edit("if left := r.home.granted[origin] - bytes; left > 0 {", "if left := r.home.granted[origin]; left > 0 {"), "", 300},
+	{"a home's mark is ahead of its results", homeFile,
+		edit("Term: r.applied.at.term, Index: r.applied.at.index}", "Term: r.host.at.term, Index: r.host.at.index}"), "", 150},
+	{"a stream goes on behind a snapshot", "internal/replica/snapshots.go",
+		edit("		r.endStreams(\"this node has entries by a snapshot\")\n", ""), "", 300},
+	{"bytes of queries are not given back", gatewayFile,
+		edit("			g.asked -= len(q.Data)\n", ""), "", 150},
+	{"a gateway takes answers to its earlier lives", gatewayFile,
+		edit("if !found || r.Life != g.cfg.Boot {", "if !found {"), "TestGatewayTakesNoAnswerToAnEarlierLife", 0},
+	{"a gateway sends for a term that is over", gatewayFile,
+		edit(" || g.term < g.outbox.lastTerm {", " {"), "TestGatewaySendsNothingForATermThatIsOver", 0},
+	{"a batch is made anew for another leader, beside the one under way", outboxFile,
+		edit("	if _, term := r.around.leader(); b.term != term {\n		return false // likewise\n	}\n", "	if _, term := r.around.leader(); b.term != term {\n		b.closed()\n		return true\n	}\n"), "", 150},
+}
+
+// gateFlags are the flags of the test that must find a bug of gateways.
+func gateFlags(b bug) []string {
+	return []string{"-test.run=^TestGates$", fmt.Sprintf("-gate-seeds=%d", b.within), "-test.timeout=20m"}
+}
