@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -314,6 +315,27 @@ func TestHomeKeepsABoundedNumberOfResults(t *testing.T) {
 	require.Contains(t, out.Sends[len(out.Sends)-1].Body.(wire.Report).Closed, "1024 gateways")
 	c.run(guestPatience*10 + 2)
 	require.Len(t, n.r.home.guests, 1, "those that say nothing are forgotten")
+}
+
+// The results of a batch have a bound, and so have the reasons for results that have no bytes.
+func TestResultsOfABatchAreBounded(t *testing.T) {
+	n, long := newGated(t, nil, 1).nodes[1], errors.New(strings.Repeat("x", 10_000))
+	n.r.cfg.EncodeResult = func(v any) ([]byte, error) {
+		if n, ok := v.(int); ok {
+			return make([]byte, n), nil
+		}
+		return nil, long
+	}
+	for _, results := range [][]any{{maxResultBytes, 0, 1}, slices.Repeat([]any{maxResultBytes}, 12), {maxResultBytes + 1}, slices.Repeat([]any{"x"}, wire.MaxResults)} {
+		encoded := n.r.encodeResults(results)
+		require.Len(t, encoded, len(results))
+		bytes := 0
+		for i, c := range encoded {
+			require.True(t, c.NoBytes != "" || len(c.Data) == results[i])
+			bytes += len(c.Data) + len(c.NoBytes)
+		}
+		require.LessOrEqual(t, bytes, maxBatchResults+64*len(results))
+	}
 }
 
 func TestQueriesSeeWhatWasAcknowledged(t *testing.T) {

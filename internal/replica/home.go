@@ -41,6 +41,7 @@ const (
 	maxKeptBytes    = 64 << 20 // of results
 	maxResultBytes  = 1 << 20  // of one result
 	maxBatchResults = 8 << 20  // of all results of a batch
+	maxReasonBytes  = 512      // for a result that has none
 	maxReportBytes  = 1 << 20  // from which on the next report begins
 	maxAgainBytes   = 4 << 20  // sent again at a time
 	maxQueries      = 4096     // under way
@@ -255,13 +256,23 @@ func (r *Replica) encodeResults(results []any) []wire.CommandResult {
 			err = fmt.Errorf("it has %d bytes, the bound is %d for one result, and %d for the results of a batch", len(b), maxResultBytes, maxBatchResults)
 		}
 		if err != nil {
-			encoded[i].NoBytes = cmp.Or(err.Error(), "no reason is given")
+			encoded[i].NoBytes = reasonIn(err, room)
+			room -= len(encoded[i].NoBytes)
 			continue
 		}
 		room -= len(b)
 		encoded[i].Data = bytes.Clone(b)
 	}
 	return encoded
+}
+
+// reasonIn returns the reason why a result has no bytes, in few bytes.
+func reasonIn(err error, room int) string {
+	reason := cmp.Or(err.Error(), "no reason is given")
+	if reason = reason[:min(len(reason), maxReasonBytes)]; len(reason) > room {
+		return "others of the batch have no bytes, either"
+	}
+	return reason
 }
 
 func (r *Replica) encodeResult(v any) ([]byte, error) {

@@ -76,7 +76,8 @@ type Config struct {
 	// reach it: a gateway takes and sends the kinds of messages of gateways alone.
 	Gateway string
 	// MaxGateways bounds the gateways that are connected at a time. A gateway need not be among Peers: it
-	// is known while it is connected, by the address that it gives. 0 means 256; less than 0 none.
+	// is known while it is connected, by the address that it gives, and is dialed there. Without TLS a gateway's word
+	// is believed, like a node's. 0 means 256; less than 0 none.
 	MaxGateways int
 	// Shape is the shape of the links to all peers, until SetShape; for experiments.
 	Shape shaping.Shape

@@ -14,7 +14,6 @@ import (
 
 	"github.com/weftraft/weft/ecraft"
 	weft "github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/raft/machine"
 )
 
 const (
@@ -50,9 +49,6 @@ func withEnvironment(c *weft.Config) *weft.Config {
 	}
 	if coded == "" && leased == "" && yields == "" {
 		return c
-	}
-	if coded != "" && with.Clock == nil { // leases bring a clock of their own
-		with.Clock = machine.Clock{}
 	}
 	for _, says := range []string{coded, leased, yields} {
 		if says != "" && c.Logger != nil {
@@ -110,7 +106,7 @@ func codingFrom(lookup func(string) (string, bool)) (*weft.Coding, error) {
 				codingVariable, value, weft.DefaultCodingThreshold, ecraft.MaxPayload)
 		}
 	}
-	return &weft.Coding{Threshold: threshold, Plain: densify != "", Busy: machine.Busy}, nil
+	return &weft.Coding{Threshold: threshold, Plain: densify != ""}, nil
 }
 
 // effect says for the host's log what a node does with payloads.
