@@ -23,6 +23,7 @@ type Giver struct {
 	// Batch returns the id of the batch that is an entry's data, if a peer has sent the batch.
 	Batch func(peer uint64, data []byte) (wire.CommandID, bool)
 
+	// Counts has what was done so far.
 	Counts GiverCounts
 
 	term  uint64 // of the originals

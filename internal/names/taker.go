@@ -17,6 +17,7 @@ type Taker struct {
 	// Patience is for how many ticks a message waits for its data.
 	Patience uint64
 
+	// Counts has what was done so far.
 	Counts TakerCounts
 
 	waits map[key]*wait // one for each message that waits
