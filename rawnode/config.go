@@ -97,6 +97,14 @@ type Config struct {
 	// state machine must take the next chunk within SnapshotTimeout, and return within
 	// SnapshotTimeout after the last chunk. 0 means 1 minute.
 	SnapshotTimeout time.Duration
+	// Names has this node, where it leads, send a follower a name in the place of each batch of 512
+	// bytes or more that the follower has sent to it: a length and a checksum. The follower puts its
+	// own copy of the batch in the name's place, or asks for the bytes. So a leader of N members whose
+	// clients are spread evenly sends (N-1)(1-1/N) bytes for each byte of a command, not N-1. Names
+	// serve entries that are not coded, go only to nodes that have announced that they know names,
+	// and need package transport, or another [Transport] that tells what nodes have announced. A
+	// follower needs no setting.
+	Names bool
 	// ReceiveBytes bounds the bytes of arrived messages that wait for a turn, for each class; 0
 	// means 64 MiB. Control messages beyond the bound are dropped, and other messages wait in the
 	// network.

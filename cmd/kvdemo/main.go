@@ -5,6 +5,7 @@
 //
 //	kvdemo demo                 five nodes on this machine, killed and verified
 //	kvdemo serve --id 1 ...     one node
+//	kvdemo gateway --id 101 ... serves clients without data
 //	kvdemo put, get, del, ls, watch    a client
 //	kvdemo status, health, bench
 //	kvdemo member, roster, transfer, snapshot, log-level, leader-weight, backup, restore, certs    for operators
@@ -46,7 +47,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	if err == nil {
 		return 0
 	}
-	if ctx.Err() != nil && cmd.Name() != "serve" { // which signals end in good order
+	if ctx.Err() != nil && cmd.Name() != "serve" && cmd.Name() != "gateway" { // which signals end in good order
 		err = fmt.Errorf("%w: %w", errInterrupted, err)
 	}
 	fmt.Fprintf(errOut, "kvdemo: %v\n", err)
@@ -67,7 +68,7 @@ func newRoot() *cobra.Command {
 		return fmt.Errorf("%w; %w", usage.Explain(err), errUsage)
 	})
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.AddCommand(newServe(), newDemo(), newPut(), newGet(), newDel(), newLs(), newWatch(), newStatus(), newHealth(), newBench(),
+	root.AddCommand(newServe(), newGateway(), newDemo(), newPut(), newGet(), newDel(), newLs(), newWatch(), newStatus(), newHealth(), newBench(),
 		newMember(), newRoster(), newTransfer(), newSnapshot(), newLogLevel(), newLeaderWeight(), newBackup(), newRestore(), newCerts(), newVersion())
 	checkArgs(root)
 	return root

@@ -249,6 +249,18 @@ func MemoryOf(m wire.Message) int {
 		return n
 	case wire.Proposal:
 		return head + len(b.Data)
+	case wire.Named: // with the data that the message waits for
+		n := MemoryOf(wire.Message{Body: b.Raft})
+		for _, name := range b.Names {
+			n += int(name.Length)
+		}
+		return n
+	case wire.Fill:
+		n := head
+		for _, data := range b.Data {
+			n += len(data)
+		}
+		return n
 	}
 	return head
 }

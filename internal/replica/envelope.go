@@ -76,29 +76,40 @@ func encodeBatch(id wire.CommandID, floor uint64, commands [][]byte) []byte {
 
 // decodeEnvelope reads the data of a normal entry that is not empty.
 func decodeEnvelope(data []byte) (envelope, error) {
-	if len(data) == 0 {
-		return envelope{}, fmt.Errorf("%w: no data", errEntryFormat)
+	env, rest, err := decodeHead(data)
+	if err != nil {
+		return envelope{}, err
 	}
-	env := envelope{kind: data[0]}
-	rest := data[1:]
 	if env.kind == kindVerbatim {
 		env.commands = [][]byte{rest}
 		return env, nil
 	}
+	return env, env.decodeCommands(rest)
+}
+
+// decodeHead reads the part before the commands, and returns the rest.
+func decodeHead(data []byte) (env envelope, rest []byte, err error) {
+	if len(data) == 0 {
+		return envelope{}, nil, fmt.Errorf("%w: no data", errEntryFormat)
+	}
+	env.kind, rest = data[0], data[1:]
+	if env.kind == kindVerbatim {
+		return env, rest, nil
+	}
 	if env.kind < kindVerbatim || env.kind > kindInternal {
-		return envelope{}, fmt.Errorf("%w: it begins with %#02x, a form that this version does not know; run the version that wrote it", errEntryFormat, env.kind)
+		return envelope{}, nil, fmt.Errorf("%w: it begins with %#02x, a form that this version does not know; run the version that wrote it", errEntryFormat, env.kind)
 	}
 	for _, v := range []*uint64{&env.id.Origin, &env.id.Boot, &env.id.Sequence, &env.floor} {
 		x, n := binary.Uvarint(rest)
 		if n <= 0 {
-			return envelope{}, fmt.Errorf("%w: its id is cut off", errEntryFormat)
+			return envelope{}, nil, fmt.Errorf("%w: its id is cut off", errEntryFormat)
 		}
 		*v, rest = x, rest[n:]
 	}
 	if id := env.id; id.Origin == 0 || id.Sequence == 0 || env.floor > id.Sequence {
-		return envelope{}, fmt.Errorf("%w: id %v with floor %d", errEntryFormat, env.id, env.floor)
+		return envelope{}, nil, fmt.Errorf("%w: id %v with floor %d", errEntryFormat, env.id, env.floor)
 	}
-	return env, env.decodeCommands(rest)
+	return env, rest, nil
 }
 
 func (env *envelope) decodeCommands(rest []byte) error {

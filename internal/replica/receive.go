@@ -45,6 +45,8 @@ func (r *Replica) receive(m wire.Message) error {
 		return r.receiveAttach(m.From, b)
 	case wire.Query:
 		return r.receiveQuery(m.From, b)
+	case wire.Fill: // passes the messages of its class, which wait for it
+		return r.receiveFill(m.From, b)
 	case wire.Proposal:
 		if r.crowded(m.From) {
 			return nil
@@ -57,6 +59,12 @@ func (r *Replica) receive(m wire.Message) error {
 		if !r.belongs(m.From, b.First) || !r.agrees(m.From, b.Settings) {
 			return nil
 		}
+	case wire.Named:
+		if !r.belongs(m.From, b.First) || !r.agrees(m.From, b.Settings) {
+			return nil
+		}
+		r.heard[m.From] = r.ticks
+		return r.receiveNamed(m, b)
 	}
 	r.heard[m.From] = r.ticks
 	m, resolved, err := r.resolving.offer(m, r.now, r.cfg.Stopwatch)
@@ -93,11 +101,14 @@ func (r *Replica) arrived(m wire.Message) error {
 			return nil // whoever asks asks again; a follower's core would pass it on
 		}
 		r.repeats.answered(b.Message)
+		r.acked(b.Message)
 		r.step(b.Message)
 	case wire.Proposal:
 		return r.receiveProposal(m.From, b)
 	case wire.Verdict:
 		r.receiveVerdict(b)
+	case wire.Lack:
+		return r.receiveLack(m.From, b)
 	case wire.LogEnd:
 		r.receiveLogEnd(m.From, b)
 	case wire.Transfer:

@@ -122,6 +122,9 @@ func New(cfg Config) (*Replica, error) {
 		sends:     sendStage{bundler: cfg.Bundle, limit: cfg.MaxTurnBytes},
 		writes:    writes{maxEntries: storage.MaxWriteEntries, maxBytes: storage.MaxWriteBytes},
 	}
+	if cfg.Names != nil && cfg.Bundle == nil {
+		r.sends.bundler = newNameGiver(r)
+	}
 	r.around = r
 	if err := r.loadHostState(); err != nil {
 		return nil, err
@@ -418,6 +421,9 @@ func (r *Replica) Unreachable(peer uint64) {
 	r.lost(peer)
 	r.acks.lost(peer)
 	r.settings.cutOff(peer)
+	if t, ok := r.resolving.resolver.(*nameTaker); ok {
+		t.Lost(peer)
+	}
 	r.dirty = true
 }
 

@@ -31,6 +31,8 @@ type Config struct {
 	Resolve            Resolver
 	Bundle             Bundler
 	MaxUnresolvedBytes int
+	// Names, unless nil, has the replica give names as a leader. It is not used beside Bundle.
+	Names *Names
 	// Admit, unless nil, returns why a leader does not append a change to the present members, as
 	// the log stands, or nil; see rawnode.StateMachine.
 	Admit func(members *pb.ConfState, change *pb.ConfChangeV2) error

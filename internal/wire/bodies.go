@@ -343,6 +343,12 @@ func decodeBody(k Kind, d *decoder) (Body, error) {
 		body = decodeQuery(d)
 	case kindReply:
 		body = decodeReply(d)
+	case KindNamed:
+		body = decodeNamed(d)
+	case kindLack:
+		body = Lack{Term: d.uvarint(), Number: d.uvarint()}
+	case kindFill:
+		body = decodeFill(d)
 	}
 	if d.err == nil && len(d.b) > 0 {
 		d.fail("%d bytes behind a %v", len(d.b), k)

@@ -62,10 +62,13 @@ const (
 	kindReport                      // Report
 	kindQuery                       // Query
 	kindReply                       // Reply
+	KindNamed                       // Named
+	kindLack                        // Lack
+	kindFill                        // Fill
 	endOfKinds
 )
 
-var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status", "first-members", "log-end", "note", "settings", "snapshot-offer", "snapshot-fetch", "health", "gateway-attach", "gateway-report", "gateway-query", "gateway-reply"}
+var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status", "first-members", "log-end", "note", "settings", "snapshot-offer", "snapshot-fetch", "health", "gateway-attach", "gateway-report", "gateway-query", "gateway-reply", "named", "lack", "fill"}
 
 // String returns the kind's name.
 func (k Kind) String() string {
@@ -132,7 +135,7 @@ func (c Class) String() string {
 func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // Body is one of Raft, Proposal, Verdict, Transfer, Chunk, ChunkStatus, First, LogEnd,
-// Note, Settings, Offer, Fetch, Health, Attach, Report, Query and Reply.
+// Note, Settings, Offer, Fetch, Health, Attach, Report, Query, Reply, Named, Lack and Fill.
 type Body interface {
 	kind() Kind
 	class() Class
@@ -343,6 +346,45 @@ type HealthLink struct {
 	Round time.Duration
 }
 
+// Named is a MsgApp without the data of some entries: data that the receiver has sent to the leader
+// itself, and may still have. See package names.
+type Named struct {
+	Raft
+	// Number counts the Named messages of the sending process, from 1.
+	Number uint64
+	// Names are of the entries without data, in order, at least one.
+	Names []Name
+}
+
+// Name stands for the data of an entry.
+type Name struct {
+	Entry          uint64 // place in the message, from 0
+	Boot, Sequence uint64 // of the receiver's batch: where to look, and no reason to believe
+	Length         uint64 // of the data in bytes, 1 to MaxFrame
+	Sum            uint64 // checksum of the data: see names.Sum
+}
+
+// Lack tells a leader that its Named message cannot be joined; Term and Number are of that message.
+type Lack struct{ Term, Number uint64 }
+
+// Fill answers a Lack with the data of all named entries, in order; with none, if the leader has
+// forgotten the data.
+type Fill struct {
+	Term, Number uint64
+	Data         [][]byte
+}
+
+// RaftBody returns the message of the Raft core in m, with or without names, or false.
+func (m Message) RaftBody() (Raft, bool) {
+	switch b := m.Body.(type) {
+	case Raft:
+		return b, true
+	case Named:
+		return b.Raft, true
+	}
+	return Raft{}, false
+}
+
 // maxHealthLinks is how many links a Health can have.
 const maxHealthLinks = 32
 
@@ -366,6 +408,8 @@ func (Attach) kind() Kind      { return KindAttach }
 func (Report) kind() Kind      { return kindReport }
 func (Query) kind() Kind       { return kindQuery }
 func (Reply) kind() Kind       { return kindReply }
+func (Lack) kind() Kind        { return kindLack }
+func (Fill) kind() Kind        { return kindFill }
 
 func (b Raft) class() Class {
 	switch b.GetType() {
@@ -394,3 +438,5 @@ func (Attach) class() Class      { return ClassControl }
 func (Report) class() Class      { return ClassAppend }
 func (Query) class() Class       { return ClassAppend }
 func (Reply) class() Class       { return ClassAppend }
+func (Lack) class() Class        { return ClassControl }
+func (Fill) class() Class        { return ClassAppend }

@@ -14,7 +14,7 @@ type Place struct {
 
 // PlaceOf returns the place of a MsgApp, and false for other messages.
 func PlaceOf(m Message) (Place, bool) {
-	r, ok := m.Body.(Raft)
+	r, ok := m.RaftBody()
 	if !ok || r.GetType() != pb.MsgApp {
 		return Place{}, false
 	}

@@ -73,6 +73,11 @@ func samples() []Message {
 		units("a", 3*referBytes),
 		Raft{Message: &pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(3))}, Digests: Digests{First: 1<<31 + 1, Settings: 1<<32 - 1}},
 		Raft{Message: &pb.Message{Type: pb.MsgHeartbeat.Enum()}, Digests: Digests{Settings: 1}},
+		Named{Raft: Raft{Message: &pb.Message{Type: pb.MsgApp.Enum(), Term: new(uint64(3)), Entries: []*pb.Entry{{Index: new(uint64(7))}, entry(8, 10)}}, Digests: Digests{First: 7}},
+			Number: 1<<64 - 1, Names: []Name{{Boot: 1<<64 - 1, Sequence: 1<<64 - 1, Length: MaxFrame, Sum: 1<<64 - 1}}},
+		Lack{Term: 1<<64 - 1, Number: 1<<64 - 1},
+		Fill{Term: 3, Number: 2, Data: [][]byte{bytes.Repeat([]byte("z"), 2*referBytes), []byte("small")}},
+		Fill{Term: 1<<64 - 1, Number: 1<<64 - 1},
 		Settings{Ask: true},
 		Settings{All: []Setting{{Must: true, Name: "sessions", Value: "none"}, {Name: "election timeout", Value: "1s"}}},
 		First{Members: []uint64{1, 4, 1<<64 - 3}},
@@ -129,6 +134,11 @@ func requireEqual(t testing.TB, want, got Message) {
 	case Raft:
 		require.True(t, proto.Equal(b.Message, got.Body.(Raft).Message))
 		require.Equal(t, b.Digests, got.Body.(Raft).Digests)
+	case Named:
+		g := got.Body.(Named)
+		requireEqual(t, Message{Group: want.Group, Body: b.Raft}, Message{Group: got.Group, Body: g.Raft})
+		b.Raft, g.Raft = Raft{}, Raft{}
+		require.Equal(t, b, g)
 	case Chunk:
 		g := got.Body.(Chunk)
 		require.True(t, proto.Equal(b.Header, g.Header))

@@ -8,7 +8,7 @@
 //
 // Run it at the root of the module: go run ./rafttest/mutants, with -joints for the bugs where
 // coding, leases and changes of the members meet, with -late for the bugs of disks that hang, and of slow nodes, and with -compartments for
-// the bugs of gateways.
+// the bugs of gateways and names.
 package main
 
 import (
@@ -44,7 +44,7 @@ type bug struct {
 var (
 	only     = flag.Bool("joints", false, "only the bugs where coding, leases and changes of the members meet")
 	lateOnly = flag.Bool("late", false, "only the bugs of nodes whose disks hang, or that are slow")
-	gates    = flag.Bool("compartments", false, "only the bugs of gateways")
+	gates    = flag.Bool("compartments", false, "only the bugs of gateways and names")
 	with     = flag.String("with", "", "look for every bug with seeds of this test of rafttest, on one processor: TestCoded, TestCodedFalls or TestCodedBrief")
 	seeds    = flag.Int("seeds", 1000, "with how many seeds, if -with is set")
 	first    = flag.Uint64("first", 1, "the first of the seeds, if -with is set")
@@ -55,8 +55,9 @@ func mutants() []mutate.Mutant {
 	case *only:
 		return mutantsOf(joints)
 	case *gates:
-		all := mutantsOf(gateways)
-		for i, b := range gateways {
+		bugs := slices.Concat(gateways, named)
+		all := mutantsOf(bugs)
+		for i, b := range bugs {
 			if b.by != "" {
 				continue
 			}

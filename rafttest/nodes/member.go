@@ -56,6 +56,7 @@ type member struct {
 
 	unstored unstored // entries handed to the log
 	writes   uint64   // handed to the log
+	names    replica.NameCounts
 }
 
 // keptState is a state machine's own storage, as found at a start.
@@ -151,6 +152,7 @@ func (m *member) config(kept keptState) replica.Config {
 		Rand: m.n.rand,
 	}, EncodeResult: encodeAnswer}
 	m.leased(&cfg)
+	cfg.Names = m.named()
 	if p.repeats.keepsMuch(m.n.id) {
 		cfg.RetainEntries, cfg.RetainBytes = 10_000, 16<<20
 	}
@@ -224,6 +226,7 @@ func (m *member) TurnEnds() {
 	status := m.r.Status()
 	m.gauges(&status)
 	m.looksAtCommit(&status)
+	m.countNames()
 }
 
 // Send is the send stage: encoding and writing take time.
@@ -231,7 +234,7 @@ func (m *member) Send(messages []wire.Message) {
 	c := &m.n.w.plan.costs
 	var cost time.Duration
 	for _, msg := range messages {
-		if b, ok := msg.Body.(wire.Raft); ok {
+		if b, ok := msg.RaftBody(); ok {
 			m.sending(b.Message)
 		}
 		cost += c.Sent + per(msg.Size(), c.WireKiB)

@@ -178,6 +178,8 @@ type network struct {
 	w *sim
 	// deaf says until when a node hears neither appends nor verdicts.
 	deaf [maxNodes + 1]time.Duration
+	// watch, unless nil, sees each message that leaves a node.
+	watch func(wire.Message)
 }
 
 // carry takes a message that left a node to its receiver.
@@ -187,6 +189,12 @@ func (nw *network) carry(from *node, l *lane, m wire.Message, life uint64) {
 		if from.up && from.life == life && !w.nets.Chance(w.plan.silent) {
 			w.After(w.plan.costs.Delay, from.bound(func() { from.egress.lost(m) }))
 		}
+	}
+	if nw.watch != nil {
+		nw.watch(m)
+	}
+	if w.unknownKind(m) {
+		w.fail(namesExact, "node %d, which knows no names, is sent a %v", m.To, m.Kind())
 	}
 	if nw.unheard(m) {
 		lost()
@@ -202,7 +210,7 @@ func (nw *network) carry(from *node, l *lane, m wire.Message, life uint64) {
 // every receiver: the copies would take real time, and find no more than a
 // small payload.
 func (nw *network) encoded(m wire.Message) (wire.Message, bool) {
-	if core, ok := m.Body.(wire.Raft); m.Size() > 4<<10 && (!ok || !core.OwnForm) {
+	if core, ok := m.RaftBody(); m.Size() > 4<<10 && (!ok || !core.OwnForm) {
 		return m, true
 	}
 	got, err := world.OverWire(m)

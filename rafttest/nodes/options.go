@@ -88,6 +88,7 @@ const (
 	budgets          = "budgets"              // no queue is longer than its bound
 	liveness         = "liveness"             // in the end, all works again within a bound
 	damage           = "damage"               // a damaged log gives out nothing that was not written
+	namesExact       = "names are exact"      // a joined message equals its original; only nodes that know names get any
 	noFailure        = "no failure"           // no node panics, fails, or refuses an honest message
 	noGap            = "no gap"               // scenarios: the time without a write is bounded
 	definite         = "definite outcome"     // scenarios: no outcome is unknown

@@ -52,6 +52,7 @@ type plan struct {
 	repeats repeats
 	pushing uint64 // bits of the nodes of an earlier version, which do not fetch snapshots
 	placing placing
+	naming  naming
 	joints  *jointPlan // nil: the run is none of joints
 	gates   gatePlan
 
@@ -94,6 +95,9 @@ func drawPlan(seed uint64, opts options) plan {
 	p.drawEarly(world.NewDraws(seed, 8))
 	p.drawLinks(world.NewDraws(seed, 40))
 	p.placing = drawPlacing(world.NewDraws(seed, 9))
+	if opts.Bug == noBug { // other bugs are found where they are
+		p.naming = drawNames(world.NewDraws(seed, 14))
+	}
 	if opts.Joints {
 		p.drawJoints(seed)
 	}

@@ -42,6 +42,9 @@ type reach struct {
 	LogsFound                                            uint64 // at starts, compared with what was durable
 	CodedCommits, RidersDecided                          uint64 // entries recounted from disks; those that riders have committed
 	LeasedRuns                                           uint64 // runs with leases on
+	Named, NamesFilled, NamesGone, NamePauses            uint64 // messages with names; lacks answered with the data, and without; peers that got none for a while
+	NamesJoined, NamesLate                               uint64 // at once; with the leader's data
+	NamesLacked, NamesGivenUp, FillsLate                 uint64
 	PlacedRuns, HandOversSlow, HandOversPreferred        uint64 // runs with placement, and what leaders did there
 }
 

@@ -69,7 +69,7 @@ func (l *link) mayWrite() (to *target, wake bool) {
 // isWork reports whether a message has coded entries, which encoding turns into their
 // receiver's form.
 func isWork(q queued) bool {
-	b, ok := q.msg.Body.(wire.Raft)
+	b, ok := q.msg.RaftBody()
 	return ok && b.Saves > 0
 }
 

@@ -56,19 +56,27 @@ const (
 
 // keep encodes the result for a session.
 func (r *TxnResult) keep() []byte {
-	b := []byte{keptTxn, 0}
-	if r.Succeeded {
-		b[1] |= keptSucceeded
-	}
 	size := 0
 	for _, a := range r.Actions {
 		size += 16 + len(a.Value)
 	}
+	kept := *r
 	if size > maxKeptTxnBytes {
-		b[1] |= keptForgotten
-		return b
+		kept.Actions, kept.Forgotten = nil, true
 	}
-	b = binary.AppendUvarint(b, uint64(len(r.Actions)))
+	return kept.append([]byte{keptTxn})
+}
+
+// append encodes the result. A forgotten one has no actions.
+func (r *TxnResult) append(b []byte) []byte {
+	flags := byte(0)
+	if r.Succeeded {
+		flags |= keptSucceeded
+	}
+	if r.Forgotten {
+		return append(b, flags|keptForgotten)
+	}
+	b = binary.AppendUvarint(append(b, flags), uint64(len(r.Actions)))
 	for _, a := range r.Actions {
 		existed := byte(0)
 		if a.Existed {
@@ -84,10 +92,19 @@ func (r *TxnResult) keep() []byte {
 // keptTxnResult is the inverse of keep, without the first byte.
 func keptTxnResult(b []byte) (*TxnResult, error) {
 	in := input{b: b}
+	r := in.txnResult()
+	if in.what != "" {
+		return nil, fmt.Errorf("%w; the session's record of a transaction is cut off at %q", ErrInvalid, in.what)
+	}
+	return r, nil
+}
+
+// txnResult is the inverse of TxnResult.append.
+func (in *input) txnResult() *TxnResult {
 	flags := in.byte("flags")
 	r := &TxnResult{Succeeded: flags&keptSucceeded != 0, Forgotten: flags&keptForgotten != 0}
 	if r.Forgotten {
-		return r, nil
+		return r
 	}
 	items := 0
 	for range in.count("actions", &items) {
@@ -97,8 +114,5 @@ func keptTxnResult(b []byte) (*TxnResult, error) {
 		}
 		r.Actions = append(r.Actions, a)
 	}
-	if in.what != "" {
-		return nil, fmt.Errorf("%w; the session's record of a transaction is cut off at %q", ErrInvalid, in.what)
-	}
-	return r, nil
+	return r
 }

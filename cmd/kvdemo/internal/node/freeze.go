@@ -40,7 +40,7 @@ func (n *node) freeze(ctx context.Context, do func() error) error {
 	var thaws errgroup.Group
 	for _, g := range n.groups {
 		thaws.Go(func() error {
-			switch lasted, err := g.thaw(ctx, mark); {
+			switch lasted, err := thaw(ctx, g, mark); {
 			case err != nil:
 				return unseen("thaw a group", err)
 			case !lasted:
@@ -63,24 +63,24 @@ func (g *group) freeze(ctx context.Context, mark string) error {
 		if err != nil || r.Swapped {
 			return err
 		}
-		if err := g.thawed(ctx, string(r.Value)); err != nil {
+		if err := thawed(ctx, g, string(r.Value)); err != nil {
 			return err
 		}
 	}
 }
 
 // thaw thaws a group that has this mark, and reports whether it did.
-func (g *group) thaw(ctx context.Context, mark string) (bool, error) {
+func thaw(ctx context.Context, g proposer, mark string) (bool, error) {
 	_, r, err := g.propose(ctx, kv.Command{Op: kv.OpSystem, Key: kv.FreezeKey, Want: []byte(mark)})
 	return r.Swapped, err
 }
 
 // thawed waits a moment for a group that is frozen to thaw, and thaws it when its freeze
 // has lasted too long.
-func (g *group) thawed(ctx context.Context, mark string) error {
+func thawed(ctx context.Context, g proposer, mark string) error {
 	until := int64(0)
 	if _, err := fmt.Sscan(mark, &until); err != nil || time.Now().UnixMilli() > until {
-		_, err := g.thaw(ctx, mark)
+		_, err := thaw(ctx, g, mark)
 		return err
 	}
 	select {

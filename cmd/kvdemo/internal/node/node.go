@@ -89,11 +89,12 @@ type node struct {
 	placement *rawnode.Placement
 	server    *grpc.Server
 	front     *resp.Server // nil without --resp
+	service   *service
 	health    *health.Server
 	watches   *watches
 	closeAll  []func() error
 
-	secret  atomic.Pointer[[]byte]            // of sessions, once it is known
+	secret  sessionsSecret
 	refused [secure.NumRefusals]atomic.Uint64 // clients
 	lines   quiet.Log[secure.Refusal]
 
@@ -272,7 +273,7 @@ func (n *node) openGroups() error {
 		if err != nil {
 			return err
 		}
-		if g.weft, err = n.weft.Group(g.id, g.store, weft.Configure(n.configure)); err != nil {
+		if g.weft, err = n.weft.Group(g.id, asked{g.store, n.service}, weft.Configure(n.configure)); err != nil {
 			return fmt.Errorf("start the node: %w", err)
 		}
 		g.host = g.weft.Host()
@@ -337,10 +338,10 @@ func (n *node) newServer() error {
 	}
 	n.server = grpc.NewServer(append(append(clients.Options(), n.traceOptions()...),
 		grpc.MaxRecvMsgSize(client.MaxMessageBytes), grpc.MaxSendMsgSize(client.MaxMessageBytes))...)
-	service := n.newService()
-	kvpb.RegisterKVServer(n.server, service)
+	n.service = n.newService()
+	kvpb.RegisterKVServer(n.server, n.service)
 	if n.redis != nil {
-		n.front = n.newFront(service, clients)
+		n.front = n.newFront(n.service, clients)
 	}
 	kvpb.RegisterAdminServer(n.server, &admin{n: n, turn: make(chan struct{}, 1)})
 	n.health = health.NewServer()
@@ -407,7 +408,7 @@ func (n *node) serve(ctx context.Context) error {
 	if n.front != nil {
 		err = errors.Join(err, n.front.Close())
 	}
-	n.stopServer(max(clientsTimeout, time.Until(deadline)))
+	stopServer(n.server, max(clientsTimeout, time.Until(deadline)))
 	running.Wait()
 	return err
 }
@@ -437,16 +438,16 @@ func (n *node) stopHosts(deadline time.Time) {
 }
 
 // stopServer lets calls of clients end, within a limit.
-func (n *node) stopServer(limit time.Duration) {
+func stopServer(server *grpc.Server, limit time.Duration) {
 	done := make(chan struct{})
 	go func() {
-		n.server.GracefulStop()
+		server.GracefulStop()
 		close(done)
 	}()
 	select {
 	case <-done:
 	case <-time.After(limit):
-		n.server.Stop() // which does not wait for calls that do not end
+		server.Stop() // which does not wait for calls that do not end
 	}
 }
 

@@ -29,11 +29,16 @@ const (
 	maxMargin = 100 * time.Millisecond
 )
 
-// replicated is what the service needs of a group.
-type replicated interface {
+// proposer is what writes need of a group.
+type proposer interface {
 	// propose replicates a command and returns where it stands in the log and the
 	// state machine's result. An error may be the host's or the result's.
 	propose(ctx context.Context, c kv.Command) (index uint64, r kv.Result, err error)
+}
+
+// replicated is what the service needs of a group.
+type replicated interface {
+	proposer
 	// read returns when this node has applied what a read with these options is to
 	// see, and says who vouches for it.
 	read(ctx context.Context, o rawnode.ReadOptions) (rawnode.ReadResult, error)
@@ -41,16 +46,22 @@ type replicated interface {
 	state() *kv.Store
 }
 
-// service answers clients.
-type service struct {
+// writes answers clients that write.
+type writes struct {
 	kvpb.UnimplementedKVServer
-	groups []replicated // group 1 first
+	proposers []proposer // group 1 first
 	// await returns when the groups are known to be all there are, or an error.
 	await func(ctx context.Context) error
 	// enable returns when a group takes what a level has; nil: each does.
 	enable func(ctx context.Context, group uint64, level int) error
 	// secret returns the cluster's secret of sessions.
-	secret  func(ctx context.Context) ([]byte, error)
+	secret func(ctx context.Context) ([]byte, error)
+}
+
+// service answers clients of a node.
+type service struct {
+	writes
+	groups  []replicated // those of writes
 	watches *watches
 	status  func() *kvpb.StatusResponse
 	id      uint64      // of this node
@@ -59,13 +70,13 @@ type service struct {
 
 func (n *node) newService() *service {
 	s := &service{
-		await: n.await, status: n.status, id: n.cfg.ID, reads: &n.reads, watches: n.watches, secret: n.sessionsSecret,
-		enable: func(ctx context.Context, group uint64, level int) error {
+		writes: writes{await: n.await, secret: n.secret.of(n.groups[0]), enable: func(ctx context.Context, group uint64, level int) error {
 			return n.enable(ctx, n.groups[group-1], level)
-		},
+		}},
+		status: n.status, id: n.cfg.ID, reads: &n.reads, watches: n.watches,
 	}
 	for _, g := range n.groups {
-		s.groups = append(s.groups, g)
+		s.groups, s.proposers = append(s.groups, g), append(s.proposers, g)
 	}
 	return s
 }
@@ -86,13 +97,9 @@ func (n *node) await(ctx context.Context) error {
 	}
 }
 
-// propose implements replicated.
+// propose implements proposer.
 func (g *group) propose(ctx context.Context, c kv.Command) (uint64, kv.Result, error) {
-	command, err := c.Checked()
-	if err != nil {
-		return 0, kv.Result{}, err
-	}
-	for {
+	return proposeThawed(ctx, g, c, func(command []byte) (uint64, kv.Result, error) {
 		begin := time.Now()
 		done, err := g.weft.Propose(ctx, command)
 		timed(&g.writes, begin, err)
@@ -100,13 +107,28 @@ func (g *group) propose(ctx context.Context, c kv.Command) (uint64, kv.Result, e
 			return 0, kv.Result{}, err
 		}
 		r, ok := done.Value.(kv.Result)
-		switch {
-		case !ok:
+		if !ok {
 			return 0, kv.Result{}, fmt.Errorf("the state machine answered with a %T, want a kv.Result", done.Value)
-		case !errors.Is(r.Err, kv.ErrFrozen):
-			return done.Index, r, r.Err
 		}
-		if err := g.thawed(ctx, string(r.Value)); err != nil {
+		return done.Index, r, nil
+	})
+}
+
+// proposeThawed proposes a command by once, and again as long as the group g is frozen.
+func proposeThawed(ctx context.Context, g proposer, c kv.Command, once func(command []byte) (uint64, kv.Result, error)) (uint64, kv.Result, error) {
+	command, err := c.Checked()
+	if err != nil {
+		return 0, kv.Result{}, err
+	}
+	for {
+		index, r, err := once(command)
+		switch {
+		case err != nil:
+			return 0, kv.Result{}, err
+		case !errors.Is(r.Err, kv.ErrFrozen):
+			return index, r, r.Err
+		}
+		if err := thawed(ctx, g, string(r.Value)); err != nil {
 			return 0, r, err
 		}
 	}
@@ -128,9 +150,12 @@ func (s *service) of(key string) replicated {
 	return s.groups[kv.GroupOf(key, len(s.groups))-1]
 }
 
+// groupOf returns the number of a key's group.
+func (s *writes) groupOf(key string) uint64 { return kv.GroupOf(key, len(s.proposers)) }
+
 // write replicates a command. What is wrong with the command is found before it
 // enters the log.
-func (s *service) write(ctx context.Context, c kv.Command, in *kvpb.Session) (uint64, kv.Result, error) {
+func (s *writes) write(ctx context.Context, c kv.Command, in *kvpb.Session) (uint64, kv.Result, error) {
 	if err := kv.CheckKey(c.Key); err != nil {
 		return 0, kv.Result{}, toStatus(err)
 	}
@@ -142,14 +167,14 @@ func (s *service) write(ctx context.Context, c kv.Command, in *kvpb.Session) (ui
 	if err := s.inSession(ctx, &c, in); err != nil {
 		return 0, kv.Result{}, toStatus(err)
 	}
-	index, r, err := s.of(c.Key).propose(ctx, c)
+	index, r, err := s.proposers[s.groupOf(c.Key)-1].propose(ctx, c)
 	if c.Op == kv.OpPart {
 		err = unseen("bring a part", err)
 	}
 	return index, r, toStatus(err)
 }
 
-func (s *service) Put(ctx context.Context, req *kvpb.PutRequest) (*kvpb.PutResponse, error) {
+func (s *writes) Put(ctx context.Context, req *kvpb.PutRequest) (*kvpb.PutResponse, error) {
 	index, r, err := s.write(ctx, kv.Command{Op: kv.OpPut, Key: req.GetKey(), Value: req.GetValue()}, req.GetSession())
 	if err != nil {
 		return nil, err
@@ -157,7 +182,7 @@ func (s *service) Put(ctx context.Context, req *kvpb.PutRequest) (*kvpb.PutRespo
 	return &kvpb.PutResponse{Index: index, Position: s.written(req.GetKey(), r)}, nil
 }
 
-func (s *service) Delete(ctx context.Context, req *kvpb.DeleteRequest) (*kvpb.DeleteResponse, error) {
+func (s *writes) Delete(ctx context.Context, req *kvpb.DeleteRequest) (*kvpb.DeleteResponse, error) {
 	index, r, err := s.write(ctx, kv.Command{Op: kv.OpDelete, Key: req.GetKey()}, req.GetSession())
 	if err != nil {
 		return nil, err
@@ -165,7 +190,7 @@ func (s *service) Delete(ctx context.Context, req *kvpb.DeleteRequest) (*kvpb.De
 	return &kvpb.DeleteResponse{Index: index, Existed: r.Existed, Position: s.written(req.GetKey(), r)}, nil
 }
 
-func (s *service) PutPart(ctx context.Context, req *kvpb.PutPartRequest) (*kvpb.PutPartResponse, error) {
+func (s *writes) PutPart(ctx context.Context, req *kvpb.PutPartRequest) (*kvpb.PutPartResponse, error) {
 	upload, err := uploadID(req.GetUpload())
 	if err != nil {
 		return nil, err
@@ -179,7 +204,7 @@ func (s *service) PutPart(ctx context.Context, req *kvpb.PutPartRequest) (*kvpb.
 	return &kvpb.PutPartResponse{Index: index}, nil
 }
 
-func (s *service) Finish(ctx context.Context, req *kvpb.FinishRequest) (*kvpb.PutResponse, error) {
+func (s *writes) Finish(ctx context.Context, req *kvpb.FinishRequest) (*kvpb.PutResponse, error) {
 	upload, err := uploadID(req.GetUpload())
 	if err != nil {
 		return nil, err
@@ -203,7 +228,7 @@ func uploadID(b []byte) (id kv.UploadID, err error) {
 	return kv.UploadID(b), nil
 }
 
-func (s *service) OpenSession(ctx context.Context, req *kvpb.OpenSessionRequest) (*kvpb.OpenSessionResponse, error) {
+func (s *writes) OpenSession(ctx context.Context, req *kvpb.OpenSessionRequest) (*kvpb.OpenSessionResponse, error) {
 	if err := kv.CheckKey(req.GetKey()); err != nil {
 		return nil, toStatus(err)
 	}
@@ -212,8 +237,8 @@ func (s *service) OpenSession(ctx context.Context, req *kvpb.OpenSessionRequest)
 	if err := s.await(ctx); err != nil {
 		return nil, err
 	}
-	group := kv.GroupOf(req.GetKey(), len(s.groups))
-	_, r, err := s.groups[group-1].propose(ctx, kv.Command{Op: kv.OpOpenSession})
+	group := s.groupOf(req.GetKey())
+	_, r, err := s.proposers[group-1].propose(ctx, kv.Command{Op: kv.OpOpenSession})
 	if err != nil {
 		return nil, toStatus(unseen("open a session", err))
 	}
@@ -221,7 +246,7 @@ func (s *service) OpenSession(ctx context.Context, req *kvpb.OpenSessionRequest)
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return &kvpb.OpenSessionResponse{Id: id, Group: group, Groups: uint32(len(s.groups))}, nil
+	return &kvpb.OpenSessionResponse{Id: id, Group: group, Groups: uint32(len(s.proposers))}, nil
 }
 
 func (s *service) Get(ctx context.Context, req *kvpb.GetRequest) (*kvpb.GetResponse, error) {
@@ -262,7 +287,7 @@ func (s *service) revision(ctx context.Context, key string, wanted bool) (uint64
 }
 
 // enabled returns when a group takes what a level has.
-func (s *service) enabled(ctx context.Context, group uint64, level int) error {
+func (s *writes) enabled(ctx context.Context, group uint64, level int) error {
 	if s.enable == nil {
 		return nil
 	}
@@ -352,8 +377,8 @@ func (s *service) position(group uint64) *kvpb.Position {
 }
 
 // written is where a write took effect in the group of its key.
-func (s *service) written(key string, r kv.Result) *kvpb.Position {
-	return written(kv.GroupOf(key, len(s.groups)), r)
+func (s *writes) written(key string, r kv.Result) *kvpb.Position {
+	return written(s.groupOf(key), r)
 }
 
 // written is where a write took effect, nil if it was sent before.

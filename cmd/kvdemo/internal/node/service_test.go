@@ -62,7 +62,7 @@ func testService(t *testing.T) (*service, *oneNode) {
 	store, err := db.Group(1)
 	require.NoError(t, err)
 	host := &oneNode{store: store}
-	return &service{groups: []replicated{host}, await: func(context.Context) error { return nil }, watches: newWatches()}, host
+	return &service{writes: writes{proposers: []proposer{host}, await: func(context.Context) error { return nil }}, groups: []replicated{host}, watches: newWatches()}, host
 }
 
 func TestService(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"sync/atomic"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
@@ -30,23 +31,28 @@ import (
 // sessionsKey is the system key with the secret.
 const sessionsKey = "sessions-secret"
 
-// sessionsSecret returns the secret, and makes it if there is none.
-func (n *node) sessionsSecret(ctx context.Context) ([]byte, error) {
-	if known := n.secret.Load(); known != nil {
-		return *known, nil
+// sessionsSecret is the cluster's secret of sessions, once it is known.
+type sessionsSecret struct{ known atomic.Pointer[[]byte] }
+
+// of returns what asks group 1 for the secret, and makes one if the cluster has none.
+func (s *sessionsSecret) of(group proposer) func(ctx context.Context) ([]byte, error) {
+	return func(ctx context.Context) ([]byte, error) {
+		if known := s.known.Load(); known != nil {
+			return *known, nil
+		}
+		fresh := make([]byte, sha256.Size)
+		_, _ = rand.Read(fresh) // never fails
+		_, r, err := group.propose(ctx, kv.Command{Op: kv.OpSystem, Key: sessionsKey, Value: fresh})
+		if err != nil {
+			return nil, unseen("ask for the secret of sessions", err)
+		}
+		s.known.Store(&r.Value) // ours, or the one that was there
+		return r.Value, nil
 	}
-	fresh := make([]byte, sha256.Size)
-	_, _ = rand.Read(fresh) // never fails
-	_, r, err := n.groups[0].propose(ctx, kv.Command{Op: kv.OpSystem, Key: sessionsKey, Value: fresh})
-	if err != nil {
-		return nil, unseen("ask for the secret of sessions", err)
-	}
-	n.secret.Store(&r.Value) // ours, or the one that was there
-	return r.Value, nil
 }
 
 // sessionKey returns the key for the client of a call, nil if it shows no certificate.
-func (s *service) sessionKey(ctx context.Context) ([]byte, error) {
+func (s *writes) sessionKey(ctx context.Context) ([]byte, error) {
 	holder := secure.Holder(ctx)
 	if holder == "" {
 		return nil, nil
@@ -61,7 +67,7 @@ func (s *service) sessionKey(ctx context.Context) ([]byte, error) {
 }
 
 // seal returns the number of a session for the client of a call.
-func (s *service) seal(ctx context.Context, id session.ID) (uint64, error) {
+func (s *writes) seal(ctx context.Context, id session.ID) (uint64, error) {
 	key, err := s.sessionKey(ctx)
 	if err != nil || key == nil {
 		return uint64(id), err
@@ -70,7 +76,7 @@ func (s *service) seal(ctx context.Context, id session.ID) (uint64, error) {
 }
 
 // inSession makes a command part of the session that a client names, if it names one.
-func (s *service) inSession(ctx context.Context, c *kv.Command, in *kvpb.Session) error {
+func (s *writes) inSession(ctx context.Context, c *kv.Command, in *kvpb.Session) error {
 	if in.GetId() == 0 {
 		return nil
 	}

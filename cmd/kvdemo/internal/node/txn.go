@@ -20,12 +20,12 @@ import (
 const maxTTL = 100 * 365 * 24 * time.Hour
 
 // Txn implements kvpb.KVServer.
-func (s *service) Txn(ctx context.Context, req *kvpb.TxnRequest) (*kvpb.TxnResponse, error) {
+func (s *writes) Txn(ctx context.Context, req *kvpb.TxnRequest) (*kvpb.TxnResponse, error) {
 	x, err := toTxn(req, time.Now())
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	group, err := groupOf(x, len(s.groups))
+	group, err := groupOf(x, len(s.proposers))
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -45,7 +45,7 @@ func (s *service) Txn(ctx context.Context, req *kvpb.TxnRequest) (*kvpb.TxnRespo
 }
 
 // transact replicates a transaction in a group.
-func (s *service) transact(ctx context.Context, group uint64, c kv.Command, in *kvpb.Session) (uint64, kv.Result, error) {
+func (s *writes) transact(ctx context.Context, group uint64, c kv.Command, in *kvpb.Session) (uint64, kv.Result, error) {
 	ctx, cancel := withMargin(ctx)
 	defer cancel()
 	if err := s.await(ctx); err != nil {
@@ -60,7 +60,7 @@ func (s *service) transact(ctx context.Context, group uint64, c kv.Command, in *
 	if err := s.enabled(ctx, group, c.Txn.Level()); err != nil {
 		return 0, kv.Result{}, err
 	}
-	return s.groups[group-1].propose(ctx, c)
+	return s.proposers[group-1].propose(ctx, c)
 }
 
 // groupOf returns the group of all keys of a transaction.

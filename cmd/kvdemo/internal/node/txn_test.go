@@ -106,7 +106,7 @@ func TestCompareAndSetOverGRPC(t *testing.T) {
 
 func TestBadTransactionsOverGRPC(t *testing.T) {
 	s, _ := testService(t)
-	s.groups = append(s.groups, s.groups[0])
+	s.groups, s.proposers = append(s.groups, s.groups[0]), append(s.proposers, s.groups[0])
 	get := func(keys ...string) (list []*kvpb.Action) {
 		for _, key := range keys {
 			list = append(list, &kvpb.Action{Kind: kvpb.Action_GET, Key: key})
@@ -331,7 +331,7 @@ func TestNothingChangesWhileFrozen(t *testing.T) {
 	err = n.freeze(patient(t), func() error { // somebody else ends it
 		system, _, err := n.groups[0].store.System()
 		require.NoError(t, err)
-		_, err = n.groups[0].thaw(patient(t), string(system[kv.FreezeKey]))
+		_, err = thaw(patient(t), n.groups[0], string(system[kv.FreezeKey]))
 		return err
 	})
 	require.ErrorIs(t, err, kv.ErrFrozen)
@@ -404,7 +404,7 @@ func TestBackupOfSeveralGroupsFreezesAll(t *testing.T) {
 	for _, g := range n.groups {
 		require.NoError(t, g.freeze(patient(t), mark))
 		require.Error(t, backup(200*time.Millisecond), "group %d is frozen by another", g.id)
-		lasted, err := g.thaw(patient(t), mark)
+		lasted, err := thaw(patient(t), g, mark)
 		require.NoError(t, err)
 		require.True(t, lasted)
 	}

@@ -1,0 +1,320 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weftraft/weft"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/certs"
+	"github.com/weftraft/weft/internal/strangers"
+	"github.com/weftraft/weft/rawnode/transport"
+)
+
+// gateway serves clients without data: it batches their writes, and asks nodes the rest.
+type gateway struct {
+	writes
+	cfg     Config
+	started time.Time
+	clients net.Listener
+	weft    *weft.Node
+	groups  []*weft.Group // group 1 first
+	secret  sessionsSecret
+	server  *grpc.Server
+	health  *health.Server
+}
+
+// RunGateway runs a gateway until ctx ends. Of the configuration count ID, Cluster, Peers, which are nodes to ask,
+// Listen, ClientListen, TLS, Unprotected, Tick and Log.
+func RunGateway(ctx context.Context, cfg Config) (err error) {
+	if err := cfg.ValidateGateway(); err != nil {
+		return err
+	}
+	g := &gateway{cfg: cfg, started: time.Now()}
+	if g.clients, err = listen("client-listen", cfg.ClientListen); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeListener(g.clients)) }()
+	nodes, err := listen("listen", cfg.Listen)
+	if err != nil {
+		return err
+	}
+	g.weft, err = weft.Open(weft.Options{
+		Gateway: true, Cluster: cfg.Cluster, ID: cfg.ID, Listen: cfg.Listen, Peers: cfg.Peers, TLS: weft.TLS(cfg.TLS), TickInterval: cfg.Tick,
+		BudgetBytes: queueBytes, Logger: cfg.Log, ConfigureTransport: func(c *transport.Config) { c.Listener = nodes },
+	})
+	if err != nil {
+		return errors.Join(err, closeListener(nodes))
+	}
+	defer func() {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		err = errors.Join(err, g.weft.Close(ending))
+	}()
+	if err = g.openGroups(ctx); err == nil {
+		err = g.newServer()
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil // it was stopped while it waited for a node
+		}
+		return err
+	}
+	return g.serve(ctx)
+}
+
+// ValidateGateway returns an error that names every mistake in the configuration of a gateway by its flag, or nil.
+func (c Config) ValidateGateway() error {
+	var errs mistakes
+	bad := errs.add
+	if c.ID == 0 {
+		bad("id", c.ID, "1 or more, and one that no node has")
+	}
+	if c.Cluster == 0 {
+		bad("cluster", c.Cluster, "1 or more, that of the nodes")
+	}
+	if len(c.Peers) == 0 {
+		bad("peers", "none", "nodes of the cluster as id=host:port,...")
+	} else if at, ok := c.Peers[c.ID]; ok {
+		bad("id", c.ID, "one that no node has: --peers has the node %d=%s", c.ID, at)
+	}
+	if c.Listen == "" {
+		bad("listen", "none", "an address of this gateway that nodes can reach")
+	}
+	if t := c.TLS; t != (certs.Files{}) && (t.Cert == "" || t.Key == "" || t.CA == "") {
+		errs = append(errs, errors.New("--tls-cert, --tls-key, --tls-ca: some are missing, want all three or none"))
+	}
+	if c.Tick < MinTick || c.Tick > MaxTick {
+		bad("tick", c.Tick, "%v to %v", MinTick, MaxTick)
+	}
+	errs = append(errs, c.validateProtection()...)
+	return errors.Join(append(errs, c.validateAddresses()...)...)
+}
+
+// gate is a group at a gateway.
+type gate struct{ *weft.Group }
+
+// propose implements proposer.
+func (g gate) propose(ctx context.Context, c kv.Command) (uint64, kv.Result, error) {
+	return proposeThawed(ctx, g, c, func(command []byte) (uint64, kv.Result, error) {
+		done, err := g.Propose(ctx, command)
+		if err != nil {
+			return 0, kv.Result{}, err
+		}
+		b, _ := done.Value.([]byte)
+		r, err := kv.DecodeResult(b)
+		return done.Index, r, err
+	})
+}
+
+// openGroups asks nodes how many groups there are, until one answers, and opens them.
+func (g *gateway) openGroups(ctx context.Context) error {
+	open := func() error {
+		group, err := g.weft.Group(uint64(len(g.groups)+1), nil)
+		g.groups, g.proposers = append(g.groups, group), append(g.proposers, gate{group})
+		return err
+	}
+	if err := open(); err != nil {
+		return err
+	}
+	var count kvpb.ListRequest
+	for {
+		err := g.ask(ctx, askGroups, &kvpb.StatusRequest{}, &count)
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		g.cfg.Log.Warn("no node has answered yet", "peers", g.cfg.ids(), "error", err)
+	}
+	for len(g.groups) < int(count.GetLimit()) {
+		if err := open(); err != nil {
+			return err
+		}
+	}
+	g.writes.await = func(context.Context) error { return nil }
+	g.writes.secret = g.secret.of(g.proposers[0])
+	g.writes.enable = func(ctx context.Context, group uint64, level int) error {
+		return g.ask(ctx, askEnable, &kvpb.Position{Group: group, Revision: uint64(level)}, &kvpb.StatusRequest{})
+	}
+	return nil
+}
+
+// ask asks a node.
+func (g *gateway) ask(ctx context.Context, q question, request, response proto.Message) error {
+	ctx, cancel := withMargin(ctx)
+	defer cancel()
+	b, err := ask(q, request)
+	if err != nil {
+		return toStatus(err)
+	}
+	answer, err := g.groups[0].Query(ctx, b, weft.Local())
+	if err != nil {
+		return toStatus(err)
+	}
+	return readAnswer(answer, response)
+}
+
+// Get implements kvpb.KVServer.
+func (g *gateway) Get(ctx context.Context, req *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+	resp := &kvpb.GetResponse{}
+	return resp, g.ask(ctx, askGet, req, resp)
+}
+
+// List implements kvpb.KVServer.
+func (g *gateway) List(ctx context.Context, req *kvpb.ListRequest) (*kvpb.ListResponse, error) {
+	resp := &kvpb.ListResponse{}
+	return resp, g.ask(ctx, askList, req, resp)
+}
+
+// Read implements kvpb.KVServer. The pieces of a large value must be of one: its digest says so.
+func (g *gateway) Read(req *kvpb.ReadRequest, stream grpc.ServerStreamingServer[kvpb.ReadChunk]) error {
+	next := proto.CloneOf(req)
+	var first *kvpb.ReadChunk
+	for {
+		piece := &kvpb.ReadChunk{}
+		if err := g.ask(stream.Context(), askRead, next, piece); err != nil {
+			return err
+		}
+		if first == nil {
+			first = piece
+			head := proto.CloneOf(piece)
+			head.Data = nil
+			if err := stream.Send(head); err != nil {
+				return err
+			}
+		} else if piece.GetSize() != first.GetSize() || string(piece.GetSha256()) != string(first.GetSha256()) {
+			return status.Error(codes.Aborted, "the value has changed while it was read: read it again")
+		}
+		if len(piece.GetData()) > 0 {
+			if err := stream.Send(&kvpb.ReadChunk{Data: piece.GetData()}); err != nil {
+				return err
+			}
+		}
+		if next.Offset += uint64(len(piece.GetData())); next.GetOffset() >= first.GetSize() || len(piece.GetData()) == 0 {
+			return nil
+		}
+	}
+}
+
+// Watch implements kvpb.KVServer.
+func (g *gateway) Watch(req *kvpb.WatchRequest, stream grpc.ServerStreamingServer[kvpb.WatchResponse]) error {
+	begin := &kvpb.WatchRequest{}
+	if err := g.ask(stream.Context(), askWatchFrom, req, begin); err != nil {
+		return err
+	}
+	var turn sync.Mutex // of the stream
+	all, ctx := errgroup.WithContext(stream.Context())
+	for _, at := range begin.GetAfter() {
+		all.Go(func() error {
+			return g.watch(ctx, &kvpb.WatchRequest{Keys: begin.GetKeys(), After: []*kvpb.Position{at}}, func(r *kvpb.WatchResponse) error {
+				turn.Lock()
+				defer turn.Unlock()
+				return stream.Send(r)
+			})
+		})
+	}
+	return toStatus(all.Wait())
+}
+
+// watch sends what comes behind a position, and first the position.
+func (g *gateway) watch(ctx context.Context, req *kvpb.WatchRequest, send func(*kvpb.WatchResponse) error) error {
+	sent := req.GetAfter()[0].GetRevision()
+	if err := send(&kvpb.WatchResponse{Position: req.GetAfter()[0]}); err != nil {
+		return err
+	}
+	for {
+		found := &kvpb.WatchResponse{}
+		err := g.ask(ctx, askWatch, req, found)
+		switch at := found.GetPosition().GetRevision(); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case status.Code(err) == codes.Unavailable, status.Code(err) == codes.DeadlineExceeded: // another node may answer
+		case err != nil:
+			return err
+		default:
+			req.After[0] = found.GetPosition()
+			if len(found.GetEvents()) == 0 && at <= sent+watchProgress {
+				continue
+			}
+			if sent = at; send(found) != nil {
+				return ctx.Err()
+			}
+		}
+	}
+}
+
+// Status implements kvpb.KVServer.
+func (g *gateway) Status(context.Context, *kvpb.StatusRequest) (*kvpb.StatusResponse, error) {
+	s := &kvpb.StatusResponse{Id: g.cfg.ID, Cluster: g.cfg.Cluster, Role: string(weft.Gateway), UptimeMs: uint64(time.Since(g.started).Milliseconds())}
+	for i, group := range g.groups {
+		at := group.Gateway().Status()
+		s.Groups = append(s.Groups, &kvpb.StatusResponse_Group{Id: uint64(i + 1), Role: string(weft.Gateway), Leader: at.Lead, Term: at.Term, Applied: at.Applied})
+	}
+	s.Leader, s.Term, s.Applied = s.Groups[0].GetLeader(), s.Groups[0].GetTerm(), s.Groups[0].GetApplied()
+	return s, nil
+}
+
+func (g *gateway) newServer() error {
+	clients := &secure.Server{
+		Node: g.cfg.ID, Admin: kvpb.Admin_ServiceDesc.ServiceName, Strangers: strangers.New(strangers.Limit, strangerConns, rand.IntN),
+		Refused: func(why secure.Refusal, from net.Addr, err error) {
+			g.cfg.Log.Log(context.Background(), slog.LevelWarn, "client refused", "reason", why.String(), "from", from.String(), "error", err)
+		},
+	}
+	if g.cfg.TLS != (certs.Files{}) {
+		var err error
+		if clients.Keyring, err = certs.NewKeyring(g.cfg.TLS); err != nil {
+			return fmt.Errorf("--tls-cert, --tls-key, --tls-ca: %w", err)
+		}
+	}
+	g.server = grpc.NewServer(append(clients.Options(), grpc.MaxRecvMsgSize(client.MaxMessageBytes), grpc.MaxSendMsgSize(client.MaxMessageBytes),
+		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error {
+			return status.Errorf(codes.Unimplemented, "process %d is a gateway: ask a node, such as those of --peers", g.cfg.ID)
+		}))...)
+	kvpb.RegisterKVServer(g.server, g)
+	g.health = health.NewServer()
+	grpc_health_v1.RegisterHealthServer(g.server, g.health)
+	g.health.SetServingStatus(kvpb.KV_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
+	reflection.Register(g.server)
+	return nil
+}
+
+func (g *gateway) serve(ctx context.Context) (err error) {
+	g.cfg.Log.Info("serving", "id", g.cfg.ID, "cluster", g.cfg.Cluster, "role", weft.Gateway, "groups", len(g.groups),
+		"clients", g.clients.Addr().String(), "peers", g.cfg.Listen, "pid", os.Getpid())
+	served := make(chan error, 1)
+	go func() { served <- g.server.Serve(g.clients) }()
+	select {
+	case <-ctx.Done():
+		g.cfg.Log.Info("stopping", "reason", context.Cause(ctx))
+	case err = <-served:
+		err = fmt.Errorf("serve clients: %w", err)
+	}
+	g.health.Shutdown()
+	stopServer(g.server, stopTimeout)
+	return err
+}

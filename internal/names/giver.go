@@ -1,0 +1,211 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package names
+
+import (
+	"fmt"
+	"slices"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/internal/wire"
+)
+
+// keepBytes bounds the data of the originals kept for a peer: four of the largest messages of
+// package rawnode's default, which a lack of a moment ago asks for.
+const keepBytes = 4 << 20
+
+// Giver is the leader's part.
+type Giver struct {
+	// Announced reports whether a peer has announced that it takes names.
+	Announced func(peer uint64) bool
+	// Batch returns the id of the batch that is an entry's data, if a peer has sent the batch.
+	Batch func(peer uint64, data []byte) (wire.CommandID, bool)
+
+	// Counts has what was done so far.
+	Counts GiverCounts
+
+	term  uint64 // of the originals
+	peers map[uint64]*taker
+}
+
+// GiverCounts count since the start of a Giver.
+type GiverCounts struct {
+	Named, Saved uint64 // messages with names, and the bytes left out
+	Filled, Gone uint64 // lacks answered with the data; without, as the data was forgotten
+	Pauses       uint64 // times a peer got no names for a while
+	Unkept       uint64 // originals that the bound has pushed out
+}
+
+// taker is a peer.
+type taker struct {
+	last  uint64 // number of the last message with names
+	kept  []original
+	bytes int // of kept. Invariant: at most keepBytes
+	trust trust
+}
+
+// original is the data of a message's named entries.
+type original struct {
+	number, from, last uint64 // index of the entry before the message's first, and of its last
+	bytes              int
+	data               [][]byte
+}
+
+// Name returns the message to send in the place of m: with names, or m.
+func (g *Giver) Name(m wire.Message, tick uint64) wire.Message {
+	b, ok := m.Body.(wire.Raft)
+	if !ok || b.GetType() != pb.MsgApp || len(b.Entries) == 0 {
+		return m
+	}
+	p := g.taker(m.To, b.GetTerm())
+	p.drop(func(o original) bool { return o.from >= b.GetIndex() }) // m replaces them
+	if !p.trust.permits(tick) || !g.Announced(m.To) {
+		return m
+	}
+	named := wire.Named{}
+	o := original{from: b.GetIndex(), last: b.Entries[len(b.Entries)-1].GetIndex()}
+	for i, e := range b.Entries {
+		id, ok := g.batch(m.To, e)
+		if !ok {
+			continue
+		}
+		named.Names = append(named.Names, wire.Name{Entry: uint64(i), Boot: id.Boot, Sequence: id.Sequence, Length: uint64(len(e.Data)), Sum: Sum(e.Data)})
+		o.data = append(o.data, e.Data)
+		o.bytes += len(e.Data)
+	}
+	if len(named.Names) == 0 {
+		return m
+	}
+	p.last++
+	p.trust.named()
+	named.Number, o.number = p.last, p.last
+	named.Raft = withData(b, named.Names, nil)
+	g.keep(p, o)
+	g.Counts.Named++
+	g.Counts.Saved += uint64(o.bytes)
+	m.Body = named
+	return m
+}
+
+// batch returns the id of a batch that is worth a name.
+func (g *Giver) batch(peer uint64, e *pb.Entry) (wire.CommandID, bool) {
+	if len(e.Data) < minBytes || len(e.Data) > wire.MaxFrame || e.GetType() != pb.EntryNormal {
+		return wire.CommandID{}, false
+	}
+	return g.Batch(peer, e.Data)
+}
+
+// taker returns a peer in a term. Originals of an earlier term are of no use.
+func (g *Giver) taker(peer, term uint64) *taker {
+	if term != g.term {
+		g.term = term
+		for _, p := range g.peers {
+			p.kept, p.bytes = nil, 0
+		}
+	}
+	p := g.peers[peer]
+	if p == nil {
+		p = &taker{trust: trust{credit: fullCredit}}
+		if g.peers == nil {
+			g.peers = map[uint64]*taker{}
+		}
+		g.peers[peer] = p
+	}
+	return p
+}
+
+// keep keeps an original, and forgets the oldest ones for which there is no room.
+func (g *Giver) keep(p *taker, o original) {
+	p.kept = append(p.kept, o)
+	p.bytes += o.bytes
+	for p.bytes > keepBytes {
+		g.Counts.Unkept++
+		p.bytes -= p.kept[0].bytes
+		p.kept = slices.Delete(p.kept, 0, 1)
+	}
+}
+
+func (p *taker) drop(which func(original) bool) {
+	p.kept = slices.DeleteFunc(p.kept, func(o original) bool {
+		if which(o) {
+			p.bytes -= o.bytes
+			return true
+		}
+		return false
+	})
+}
+
+// Acked forgets the originals that a peer has acknowledged, up to an index.
+func (g *Giver) Acked(peer, term, index uint64) {
+	if p := g.peers[peer]; p != nil && term == g.term {
+		p.drop(func(o original) bool { return o.last <= index })
+	}
+}
+
+// Lack answers a peer that cannot join a message; ok is false if there is nothing to answer. A Fill
+// without data says that the data is gone, and the message with it.
+func (g *Giver) Lack(peer uint64, l wire.Lack, tick uint64) (fill wire.Fill, ok bool, err error) {
+	p := g.peers[peer]
+	if p == nil || l.Term != g.term {
+		return wire.Fill{}, false, nil // of an earlier term, or of an earlier life of this node
+	}
+	if l.Number == 0 || l.Number > p.last {
+		return wire.Fill{}, false, fmt.Errorf("%w: node %d lacks message %d, want 1 to %d", errBad, peer, l.Number, p.last)
+	}
+	if p.trust.lacked(tick) {
+		g.Counts.Pauses++
+	}
+	fill = wire.Fill{Term: l.Term, Number: l.Number}
+	p.drop(func(o original) bool { // answered once: repeated lacks cost no data
+		if o.number == l.Number {
+			fill.Data = o.data
+		}
+		return o.number == l.Number
+	})
+	if fill.Data == nil {
+		g.Counts.Gone++
+	} else {
+		g.Counts.Filled++
+	}
+	return fill, true, nil
+}
+
+// trust decides whether a peer gets names. Each message with names earns a credit, each lack costs
+// perLack: with lacks above 1%, the credit comes to an end, and the peer gets no names for a pause,
+// which doubles each time until the credit has been full.
+type trust struct {
+	credit int
+	from   uint64 // tick of the pause's end
+	pause  uint64 // ticks, of the last one
+}
+
+const (
+	perLack                  = 100
+	fullCredit               = 3 * perLack
+	firstPause, longestPause = 50, 6400 // ticks: 5 s to about 11 min at 100 ms
+)
+
+func (t *trust) permits(tick uint64) bool { return tick >= t.from }
+
+func (t *trust) named() {
+	if t.credit = min(t.credit+1, fullCredit); t.credit == fullCredit {
+		t.pause = 0
+	}
+}
+
+// lacked reports whether a pause begins. Lacks of messages sent before a pause do not count in the
+// pause.
+func (t *trust) lacked(tick uint64) bool {
+	if !t.permits(tick) {
+		return false
+	}
+	if t.credit -= perLack; t.credit >= 0 {
+		return false
+	}
+	t.credit = perLack
+	t.pause = min(max(2*t.pause, firstPause), longestPause)
+	t.from = tick + t.pause
+	return true
+}

@@ -1,0 +1,188 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/internal/names"
+	"github.com/weftraft/weft/internal/wire"
+)
+
+// namedCluster returns three nodes that give names, with node 1 as their leader. Batches looked for are
+// missing while *missing says so.
+func namedCluster(t *testing.T, core NewCore, missing *bool) *cluster {
+	c := newCluster(t, core, 1, 2, 3)
+	for _, id := range c.ids() {
+		c.nodes[id].cfg.Names = &Names{Announced: func(uint64) bool { return true }, Forget: func() bool { return *missing }}
+		c.start(c.nodes[id])
+	}
+	c.elect(1)
+	return c
+}
+
+func large(i int) string { return fmt.Sprint(i, strings.Repeat("x", 1000)) }
+
+func TestLeaderSendsNamesOfTheBatchesOfItsFollowers(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		missing := false
+		c := namedCluster(t, core, &missing)
+		back := 0 // bytes that came from node 2, and go back to it
+		c.lose = func(m wire.Message) bool {
+			if b, ok := m.RaftBody(); ok && m.To == 2 && b.GetType() == pb.MsgApp {
+				for _, e := range b.Entries {
+					back += len(e.GetData())
+				}
+			}
+			return false
+		}
+		for i := range 10 {
+			c.propose(2, large(i))
+			c.run(1)
+		}
+		c.run(10)
+		require.Len(t, c.agree(), 10)
+		require.Zero(t, back)
+		require.Equal(t, uint64(10), c.nodes[2].r.NameCounts().Joined)
+		require.Zero(t, c.nodes[3].r.NameCounts(), "node 3 has sent none of the batches")
+	})
+}
+
+// A message that lacks its data waits, and what comes behind it waits, too: the core sees no gap.
+func TestMessagesBehindALackKeepTheirOrder(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		missing := false
+		c := namedCluster(t, core, &missing)
+		var fills []wire.Message
+		rejects, hold := 0, true
+		c.lose = func(m wire.Message) bool {
+			if b, ok := m.Body.(wire.Raft); ok && b.GetReject() {
+				rejects++
+			}
+			if _, ok := m.Body.(wire.Fill); ok && hold {
+				fills = append(fills, m)
+				return true
+			}
+			return false
+		}
+		missing = true
+		calls := []Call{c.propose(2, large(0))}
+		c.settle()
+		missing = false
+		calls = append(calls, c.propose(1, "behind"))
+		c.settle()
+		calls = append(calls, c.propose(2, large(2)))
+		c.settle()
+		require.Len(t, fills, 1)
+		require.Equal(t, 6, c.nodes[2].r.Status().Resolve.Length, "three appends, and three of a commit index alone")
+		require.NoError(t, c.nodes[2].r.Receive(fills[0]))
+		c.run(3)
+		require.Zero(t, rejects)
+		for _, call := range calls {
+			require.NoError(t, c.result(call).Err)
+		}
+		require.Len(t, c.agree(), 3)
+		require.Equal(t, uint64(1), c.nodes[2].r.NameCounts().Late)
+		require.Equal(t, uint64(1), c.nodes[2].r.NameCounts().Joined)
+
+		// A fill that is lost is waited for, for an election timeout, and the core makes up for it.
+		missing = true
+		c.propose(2, large(1))
+		c.settle()
+		missing = false
+		require.Len(t, fills, 2)
+		c.run(40)
+		require.Len(t, c.agree(), 4)
+		require.Equal(t, uint64(1), c.nodes[2].r.NameCounts().GivenUp)
+	})
+}
+
+// What is dropped at any time changes no verdict, and peers that lack much get no names.
+func TestGroupWorksWhileEveryBatchIsMissing(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		missing := true
+		c := namedCluster(t, core, &missing)
+		var calls []Call
+		for i := range 30 {
+			calls = append(calls, c.propose(uint64(i%3+1), large(i)))
+			c.run(1)
+		}
+		c.run(30)
+		for _, call := range calls {
+			require.NoError(t, c.result(call).Err)
+		}
+		require.Len(t, c.agree(), 30)
+		counts := c.nodes[1].r.NameCounts()
+		require.Equal(t, uint64(2), counts.Pauses)
+		require.Equal(t, uint64(8), counts.Filled, "four lacks of each peer")
+	})
+}
+
+// What a node has kept counts as nothing until the log has it.
+func TestJoinedBatchIsNotAcknowledgedBeforeItIsDurable(t *testing.T) {
+	missing := false
+	c := namedCluster(t, Weft, &missing)
+	c.nodes[2].hung = true
+	before := c.nodes[1].r.Status().Progress[2].Match
+	c.propose(2, large(0))
+	c.settle()
+	require.Equal(t, uint64(1), c.nodes[2].r.NameCounts().Joined)
+	require.Equal(t, before, c.nodes[1].r.Status().Progress[2].Match)
+	c.nodes[2].hung = false
+	c.run(10)
+	require.Greater(t, c.nodes[1].r.Status().Progress[2].Match, before)
+}
+
+// A lack that cannot be answered ends at the core: the peer was not reached.
+func TestCoreHearsOfALackWhoseOriginalIsGone(t *testing.T) {
+	missing := true
+	c := namedCluster(t, Weft, &missing)
+	c.lose = func(m wire.Message) bool { return m.To == 2 }
+	call := c.propose(2, large(0))
+	c.settle()
+	require.Equal(t, uint64(1), c.nodes[1].r.NameCounts().Named)
+	leader := c.nodes[1].r
+	lack := wire.Message{Group: 7, From: 2, To: 1, Body: wire.Lack{Term: leader.Status().Term, Number: 1}}
+	require.NoError(t, leader.Receive(lack))
+	require.Equal(t, "StateReplicate", leader.Status().Progress[2].State)
+	require.NoError(t, leader.Receive(lack))
+	require.Equal(t, uint64(1), leader.NameCounts().Gone)
+	require.Equal(t, "StateProbe", leader.Status().Progress[2].State)
+	lack.Body = wire.Lack{Term: leader.Status().Term, Number: 2}
+	require.ErrorIs(t, leader.Receive(lack), ErrBadMessage)
+	c.lose = func(wire.Message) bool { return false }
+	c.run(30)
+	require.NoError(t, c.result(call).Err)
+}
+
+// Names are taken from everybody, and believed of nobody.
+func TestFaultyNamesAreCountedAndHaveNoEffect(t *testing.T) {
+	c := newCluster(t, Weft, 1, 2, 3)
+	c.elect(1)
+	r := c.nodes[2].r
+	st := r.Status()
+	n := wire.Named{Number: 1, Names: []wire.Name{{Entry: 1, Length: 600, Sum: names.Sum(nil)}}}
+	n.Message = &pb.Message{Type: pb.MsgApp.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: &st.Term, Index: &st.LastIndex, LogTerm: &st.Term, Commit: &st.Commit,
+		Entries: []*pb.Entry{{Term: &st.Term, Index: new(st.LastIndex + 1)}}}
+	require.ErrorIs(t, r.Receive(wire.Message{Group: 7, From: 1, To: 2, Body: n}), ErrBadMessage)
+	require.Equal(t, st.Counters.BadMessages+1, r.Status().Counters.BadMessages)
+
+	n.Names[0].Entry = 0
+	require.NoError(t, r.Receive(wire.Message{Group: 7, From: 1, To: 2, Body: n}), "it lacks its data")
+	require.Len(t, r.Flush(c.now).Sends, 1)
+	bad := wire.Fill{Term: st.Term, Number: 1, Data: [][]byte{make([]byte, 600)}}
+	require.ErrorIs(t, r.Receive(wire.Message{Group: 7, From: 1, To: 2, Body: bad}), ErrBadMessage)
+	require.Equal(t, st.LastIndex, r.Status().LastIndex)
+	require.Zero(t, r.Status().Resolve.Length)
+
+	n.Number, n.Names[0].Length = 2, 40<<20 // more than may wait
+	require.ErrorIs(t, r.Receive(wire.Message{Group: 7, From: 1, To: 2, Body: n}), ErrOverloaded)
+	require.Zero(t, r.Status().Resolve.Waiting)
+}

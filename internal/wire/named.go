@@ -1,0 +1,97 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import "encoding/binary"
+
+// sumLen is the length of a checksum; minName and maxName bound the length of a name.
+const (
+	sumLen  = 8
+	minName = 4 + sumLen
+	maxName = 4*10 + sumLen
+)
+
+func (b Named) kind() Kind { return KindNamed }
+
+func (b Named) class() Class { return b.Raft.class() }
+
+func (b Named) size() int { return 2*10 + maxName*len(b.Names) + b.Raft.size() }
+
+func (b Named) encode(e *encoder) {
+	e.uvarint(b.Number)
+	e.uvarint(uint64(len(b.Names)))
+	for _, n := range b.Names {
+		e.uvarint(n.Entry)
+		e.uvarint(n.Boot)
+		e.uvarint(n.Sequence)
+		e.uvarint(n.Length)
+		e.arena = binary.LittleEndian.AppendUint64(e.arena, n.Sum)
+	}
+	b.Raft.encode(e)
+}
+
+func decodeNamed(d *decoder) Named {
+	b := Named{Number: d.uvarint()}
+	count := d.uvarint()
+	if count == 0 || count > min(MaxEntries, uint64(len(d.b)/minName)) {
+		d.fail("%d names, want 1 to %d, and at least %d bytes for each", count, MaxEntries, minName)
+		return Named{}
+	}
+	b.Names = make([]Name, count)
+	for i := range b.Names {
+		n := Name{Entry: d.uvarint(), Boot: d.uvarint(), Sequence: d.uvarint(), Length: d.uvarint()}
+		if n.Length == 0 || n.Length > MaxFrame {
+			d.fail("the name of %d bytes, want 1 to %d", n.Length, MaxFrame)
+		}
+		if len(d.b) < sumLen {
+			d.fail("a checksum is cut off")
+			return Named{}
+		}
+		n.Sum, d.b = binary.LittleEndian.Uint64(d.b), d.b[sumLen:]
+		b.Names[i] = n
+	}
+	b.Raft = d.proto(d.rest())
+	return b
+}
+
+func (b Fill) size() int {
+	n := 3 * 10
+	for _, data := range b.Data {
+		n += 10 + len(data)
+	}
+	return n
+}
+
+func (Lack) size() int { return 2 * 10 }
+
+func (b Lack) encode(e *encoder) {
+	e.uvarint(b.Term)
+	e.uvarint(b.Number)
+}
+
+func (b Fill) encode(e *encoder) {
+	e.uvarint(b.Term)
+	e.uvarint(b.Number)
+	e.uvarint(uint64(len(b.Data)))
+	for _, data := range b.Data {
+		e.bytes(data)
+	}
+}
+
+func decodeFill(d *decoder) Fill {
+	b := Fill{Term: d.uvarint(), Number: d.uvarint()}
+	count := d.uvarint()
+	if count > min(MaxEntries, uint64(len(d.b))) {
+		d.fail("the data of %d entries, want at most %d, and a byte for each", count, MaxEntries)
+		return Fill{}
+	}
+	b.Data = make([][]byte, count)
+	for i := range b.Data {
+		b.Data[i] = d.bytes()
+	}
+	if count == 0 {
+		b.Data = nil
+	}
+	return b
+}
