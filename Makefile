@@ -285,6 +285,14 @@ bench-redis-quick: ycsb etcd-released ## the same, printed, with one short round
 papers: ## the figures of four papers beside Weft, in virtual time, into docs/papers.md and docs/data (about 6 minutes)
 	$(GO) run ./cmd/weftbench papers --out docs
 
+.PHONY: compartments
+compartments: ## one compartment after the other, in virtual time, into docs/data/compartments.md (about a minute)
+	$(GO) run ./cmd/weftbench compartments --out docs/data/compartments.md
+
+.PHONY: costs
+costs: ## what work takes of a processor, fitted to real processes, into docs/data/costs.md (about 2 minutes)
+	$(GO) build -o bin/ ./cmd/weftbench && exec bin/weftbench costs --out docs/data/costs.md
+
 .PHONY: bench-reads
 bench-reads: etcd-released ## reads by policy beside released etcd, leaders killed and responders that fail, real processes, into docs/data/reads.md (about 25 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench

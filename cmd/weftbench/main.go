@@ -11,6 +11,7 @@
 //	weftbench kills     leaders and responders fail, with roster leases
 //	weftbench slow      nodes are slow: what clients of the others see
 //	weftbench redis     kvdemo beside redis-server, through its protocol
+//	weftbench costs     what work takes of a processor, fitted to real processes
 //	weftbench torture   processes killed in a loop; nothing acknowledged is lost
 //	weftbench loop      one node of the minimal loop
 //
@@ -23,6 +24,7 @@
 //	weftbench adaptive     the adaptive policy beside fixed levels
 //	weftbench reads        ways to serve linearizable reads, side by side
 //	weftbench scale-reads  reads a second by the number of replicas
+//	weftbench compartments  one compartment after the other: throughput, bottlenecks
 //	weftbench papers       the figures of four papers, side by side
 //	weftbench responders   a responder of roster leases fails: what writes wait
 package main
@@ -62,8 +64,8 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage.Explain(err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	addGroup(root, "real", "Real processes:", newHost(), newCoding(), newOutage(), newKills(), newSlow(), newRedis(), newTorture(), newLoop(), newReadNode())
-	addGroup(root, "virtual", "Cores alone, in virtual time:", newVirtual(), newAdaptive(), newReads(), newScaleReads(), newResponders(), newPapers())
+	addGroup(root, "real", "Real processes:", newHost(), newCoding(), newOutage(), newKills(), newSlow(), newRedis(), newTorture(), newCosts(), newLoop(), newHostNode())
+	addGroup(root, "virtual", "Cores alone, in virtual time:", newVirtual(), newAdaptive(), newReads(), newScaleReads(), newResponders(), newCompartments(), newPapers())
 	return root
 }
 

@@ -5,7 +5,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
@@ -71,41 +70,4 @@ func (f *realFlags) run(cmd *cobra.Command, out outFlags) error {
 		}
 		return realreads.Report(f.cfg, results).Write(cmd.OutOrStdout(), out.out, out.json)
 	})
-}
-
-// newReadNode is a node of "weftbench reads --real".
-func newReadNode() *cobra.Command {
-	var (
-		cfg     realreads.NodeConfig
-		peers   string
-		withEOF bool
-	)
-	cmd := &cobra.Command{
-		Use:    "readnode",
-		Short:  "Run one node of those whose reads are measured",
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if cfg.Peers, err = parsePeers(peers); err != nil {
-				return err
-			}
-			if cfg.Peers[cfg.ID] == "" {
-				return fmt.Errorf("--id: %d, want a member named in --peers", cfg.ID)
-			}
-			ctx := cmd.Context()
-			if withEOF {
-				ctx = untilEOF(ctx, cmd.InOrStdin())
-			}
-			return realreads.RunNode(ctx, cfg)
-		},
-	}
-	flags := cmd.Flags()
-	flags.Uint64Var(&cfg.ID, "id", 0, "this node, one of --peers")
-	flags.Uint64Var(&cfg.Cluster, "cluster", 1, "number of the cluster")
-	flags.StringVar(&peers, "peers", "", "all members, id=host:port,...")
-	flags.StringVar(&cfg.ClientListen, "client-listen", "", "where to listen for orders")
-	flags.StringVar(&cfg.Data, "data", "", "directory of this node's data")
-	flags.BoolVar(&cfg.Leases, "leases", false, "roster leases, with all voters as responders")
-	flags.BoolVar(&withEOF, "exit-with-stdin", false, "stop when standard input ends")
-	return cmd
 }

@@ -6,37 +6,22 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"github.com/weftraft/weft/internal/lab"
 )
 
-// fit returns factors, none below zero, for which the sum of factors times
-// counts is nearest to what was measured, in relative terms: by descent in one
-// factor after the other, which is enough for a few of them.
+// fit returns the factors of [lab.Fit] for what was measured and for counts of it.
 func fit(all []sample, measured func(sample) float64, counts ...func(sample) float64) []float64 {
-	factors := make([]float64, len(counts))
-	for range 20_000 {
-		for k := range factors {
-			var num, den float64
-			for _, s := range all {
-				y := measured(s)
-				if y <= 0 {
-					continue
-				}
-				rest := 1.0
-				for j := range factors {
-					if j != k {
-						rest -= factors[j] * counts[j](s) / y
-					}
-				}
-				x := counts[k](s) / y
-				num += x * rest
-				den += x * x
-			}
-			if den > 0 {
-				factors[k] = max(0, num/den)
-			}
+	var rows [][]float64
+	var times []float64
+	for _, s := range all {
+		var row []float64
+		for _, count := range counts {
+			row = append(row, count(s))
 		}
+		rows, times = append(rows, row), append(times, measured(s))
 	}
-	return factors
+	return lab.Fit(rows, times)
 }
 
 // print prints the table as Go.

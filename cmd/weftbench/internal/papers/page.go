@@ -20,7 +20,7 @@ var names = []struct{ id, name string }{
 }
 
 // shown are the pictures on the page.
-var shown = []string{"crossword/6c", "crossword/7a", "crossword/8", "flexraft/10a", "bodega/11", "bodega/13"}
+var shown = []string{"crossword/6c", "crossword/7a", "crossword/8", "flexraft/10a", "bodega/11", "bodega/13", "compartments/18b"}
 
 // Write writes the page, the data and the pictures into a directory of documents.
 func Write(dir string, list []Measured, seed uint64) error {

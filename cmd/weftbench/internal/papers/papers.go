@@ -105,7 +105,7 @@ func (res *Result) ratios() string {
 }
 
 // all returns the rows of all papers.
-func all() []Row { return slices.Concat(crossword, flexraft, bodega, compartments) }
+func all() []Row { return slices.Concat(crossword, flexraft, bodega, compartmentalized) }
 
 // Find returns the rows that an id names: one, all of a paper, or all.
 func Find(id string) ([]Row, error) {

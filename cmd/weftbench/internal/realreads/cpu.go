@@ -6,17 +6,15 @@ package realreads
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/weftraft/weft/cmd/weftbench/internal/hostnode"
 	"github.com/weftraft/weft/internal/lab"
 )
 
@@ -76,26 +74,11 @@ func (cfg *Config) processors(ctx context.Context, size int) (rows []CPU, err er
 	return rows, nil
 }
 
-// group is nodes of RunNode.
+// group is nodes whose readers are goroutines of their own processes, so that no client protocol is measured.
 type group struct {
 	*lab.Cluster
 	policy string
 	leased bool
-}
-
-// readNode is the program of a group.
-type readNode struct{ lab.Serve }
-
-// Status implements [lab.Program].
-func (readNode) Status(ctx context.Context, n *lab.Node) (lab.Status, error) {
-	var s nodeStatus
-	err := order(ctx, http.MethodGet, n, "/status", &s)
-	return lab.Status{ID: uint64(n.ID), Leader: s.Lead}, err
-}
-
-// Transfer implements [lab.Program].
-func (readNode) Transfer(context.Context, *lab.Node, *lab.Node) error {
-	return errors.New("the nodes take no order to hand over")
 }
 
 func (cfg *Config) startGroup(ctx context.Context, size int, leased bool) (g *group, err error) {
@@ -106,7 +89,7 @@ func (cfg *Config) startGroup(ctx context.Context, size int, leased bool) (g *gr
 	name := fmt.Sprintf("cpu-%d-%s", size, g.policy)
 	g.Cluster, err = lab.StartCluster(ctx, lab.ClusterConfig{
 		Name: name, Nodes: size, Dir: filepath.Join(cfg.Dir, name),
-		Program: readNode{lab.Serve{Program: []string{cfg.Self, "readnode"}, Args: []string{"--leases=" + strconv.FormatBool(leased)}}},
+		Program: hostnode.New(cfg.Self, "--leases="+strconv.FormatBool(leased)),
 	})
 	return g, err
 }
@@ -122,8 +105,8 @@ func (g *group) measure(ctx context.Context, readers int, d time.Duration) (CPU,
 	if err != nil {
 		return row, err
 	}
-	var r nodeReads
-	if err := order(ctx, http.MethodPost, at, "/read?"+url.Values{"readers": {strconv.Itoa(readers)}, "for": {d.String()}}.Encode(), &r); err != nil {
+	var r hostnode.Done
+	if err := hostnode.Order(ctx, http.MethodPost, at, "/read?"+url.Values{"clients": {strconv.Itoa(readers)}, "size": {"0"}, "for": {d.String()}}.Encode(), &r); err != nil {
 		return row, err
 	}
 	after, err := g.Usage()
@@ -131,10 +114,10 @@ func (g *group) measure(ctx context.Context, readers int, d time.Duration) (CPU,
 		return row, err
 	}
 	want := map[bool]string{false: "leader", true: "roster"}[g.leased]
-	if r.Reads == 0 || r.By[want] < r.Reads*99/100 {
-		return row, fmt.Errorf("of %d reads %v were served, want nearly all by %s: %w", r.Reads, r.By, want, lab.ErrDisturbed)
+	if r.Calls == 0 || r.By[want] < r.Calls*99/100 {
+		return row, fmt.Errorf("of %d reads %v were served, want nearly all by %s: %w", r.Calls, r.By, want, lab.ErrDisturbed)
 	}
-	row.Reads, row.PerRead, row.Rate = r.Reads, (after.CPU-before.CPU)/time.Duration(r.Reads), float64(r.Reads)/d.Seconds()
+	row.Reads, row.PerRead, row.Rate = r.Calls, (after.CPU-before.CPU)/time.Duration(r.Calls), float64(r.Calls)/d.Seconds()
 	return row, nil
 }
 
@@ -146,33 +129,12 @@ func (g *group) follower(ctx context.Context) (*lab.Node, error) {
 	}
 	err = g.Wait(ctx, "all nodes to have leases", func(ctx context.Context) error {
 		for _, n := range g.Nodes {
-			var s nodeStatus
-			if err := order(ctx, http.MethodGet, n, "/status", &s); err != nil || g.leased && !s.Stable {
+			var s hostnode.Status
+			if err := hostnode.Order(ctx, http.MethodGet, n, "/status", &s); err != nil || g.leased && !s.Stable {
 				return cmp.Or(err, fmt.Errorf("node %d has none", n.ID))
 			}
 		}
 		return nil
 	})
 	return g.Nodes[leader.ID%len(g.Nodes)], err // the one behind the leader
-}
-
-// order asks a node for something.
-func order(ctx context.Context, method string, n *lab.Node, path string, answer any) error {
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+n.Client+path, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }() // it is read
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("node %d: %s", n.ID, strings.TrimSpace(string(body)))
-	}
-	return json.Unmarshal(body, answer)
 }

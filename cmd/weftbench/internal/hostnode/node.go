@@ -1,7 +1,14 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package realreads
+// Package hostnode is a node of a benchmark: a Host with a state machine that keeps nothing, which
+// takes orders over HTTP. Clients are goroutines of the node, or connect to it:
+//
+//	node.go     the node, and its orders
+//	counts.go   the work that a node has counted
+//	clients.go  calls in frames, and by gRPC
+//	program.go  the node as a program of lab.Cluster
+package hostnode
 
 import (
 	"context"
@@ -24,31 +31,42 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// NodeConfig configures a node whose readers are goroutines of its own process, so that the
-// bench measures Host's reads and no client protocol.
-type NodeConfig struct {
+// Config configures a node.
+type Config struct {
 	ID, Cluster  uint64
 	Peers        map[uint64]string
-	ClientListen string // of orders, over HTTP
+	ClientListen string // of orders
 	Data         string
 	Leases       bool // all voters are responders
+	// BatchBytes is rawnode.ReplicaConfig.MaxBatchBytes: 1 has each command be an entry.
+	BatchBytes int
 }
 
-// nodeStatus is what a node says of itself.
-type nodeStatus struct {
+// Status is what a node says of itself.
+type Status struct {
 	Lead   uint64 `json:"lead"`
 	Stable bool   `json:"stable"` // it answers reads by its own leases
 }
 
-// nodeReads is what a node's readers did.
-type nodeReads struct {
-	Reads int `json:"reads"`
+// Done is what a node's own clients did.
+type Done struct {
+	Calls int `json:"calls"`
 	// By counts reads by what served them.
 	By map[string]int `json:"by"`
 }
 
-// RunNode runs a node until ctx ends.
-func RunNode(ctx context.Context, cfg NodeConfig) (err error) {
+// node is a running node.
+type node struct {
+	*rawnode.Host
+	transport *transport.TCP
+	engine    *storage.Engine
+	served    [numKinds]atomic.Uint64 // calls of clients
+	bytes     atomic.Uint64           // of commands in these calls
+	ends      context.Context         // when the node does
+}
+
+// Run runs a node until ctx ends.
+func Run(ctx context.Context, cfg Config) (err error) {
 	t, err := transport.New(transport.Config{Cluster: cfg.Cluster, Node: cfg.ID, Listen: cfg.Peers[cfg.ID], Peers: cfg.Peers})
 	if err != nil {
 		return err
@@ -68,7 +86,7 @@ func RunNode(ctx context.Context, cfg NodeConfig) (err error) {
 		peers = append(peers, id+1)
 	}
 	c := rawnode.Config{
-		Replica:      rawnode.ReplicaConfig{ID: cfg.ID, Group: 1, Core: rawnode.Weft, Log: log, Peers: peers},
+		Replica:      rawnode.ReplicaConfig{ID: cfg.ID, Group: 1, Core: rawnode.Weft, Log: log, Peers: peers, MaxBatchBytes: cfg.BatchBytes},
 		StateMachine: &nothing{}, Transport: t, TickInterval: 50 * time.Millisecond,
 	}
 	if cfg.Leases {
@@ -78,29 +96,35 @@ func RunNode(ctx context.Context, cfg NodeConfig) (err error) {
 	if err != nil {
 		return err
 	}
-	err = serve(ctx, cfg.ClientListen, h)
+	ctx, cancel := context.WithCancel(ctx)
+	n := &node{Host: h, transport: t, engine: engine, ends: ctx}
+	err = n.serve(ctx, cfg.ClientListen)
+	cancel()
 	stop, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	return errors.Join(err, h.Stop(stop))
 }
 
 // serve takes orders until ctx ends.
-func serve(ctx context.Context, address string, h *rawnode.Host) error {
+func (n *node) serve(ctx context.Context, address string) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
-		s, err := h.LeaseStatus(r.Context())
-		reply(w, nodeStatus{Lead: h.Status().Lead, Stable: s.Stable}, err)
+		s, err := n.LeaseStatus(r.Context())
+		reply(w, Status{Lead: n.Status().Lead, Stable: s.Stable}, err)
 	})
-	mux.HandleFunc("POST /read", func(w http.ResponseWriter, r *http.Request) {
-		readers, err := strconv.Atoi(r.FormValue("readers"))
-		d, err2 := time.ParseDuration(r.FormValue("for"))
-		if err = errors.Join(err, err2); err != nil {
-			reply(w, nil, err)
-			return
-		}
-		sum, err := readFor(r.Context(), h, readers, d)
-		reply(w, sum, err)
+	mux.HandleFunc("GET /counts", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.counts(), nil) })
+	mux.HandleFunc("POST /listen", func(w http.ResponseWriter, r *http.Request) {
+		address, err := n.listen(r.FormValue("kind"))
+		reply(w, address, err)
 	})
+	mux.HandleFunc("POST /read", n.clients(func(ctx context.Context, _ []byte) (string, error) {
+		res, err := n.ReadWith(ctx, rawnode.ReadOptions{})
+		return res.By.String(), err
+	}))
+	mux.HandleFunc("POST /write", n.clients(func(ctx context.Context, command []byte) (string, error) {
+		_, err := n.Propose(ctx, command)
+		return "log", err
+	}))
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
@@ -122,30 +146,45 @@ func reply(w http.ResponseWriter, v any, err error) {
 	_ = json.NewEncoder(w).Encode(v) // who asked is gone
 }
 
-// readFor has readers read for a while, each one read after the other.
-func readFor(ctx context.Context, h *rawnode.Host, readers int, d time.Duration) (nodeReads, error) {
+// clients takes an order for clients in this process.
+func (n *node) clients(call func(context.Context, []byte) (by string, err error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		clients, err := strconv.Atoi(r.FormValue("clients"))
+		d, err2 := time.ParseDuration(r.FormValue("for"))
+		size, err3 := strconv.Atoi(r.FormValue("size"))
+		if err = errors.Join(err, err2, err3); err != nil {
+			reply(w, nil, err)
+			return
+		}
+		sum, err := loop(r.Context(), clients, d, func(ctx context.Context) (string, error) { return call(ctx, make([]byte, size)) })
+		reply(w, sum, err)
+	}
+}
+
+// loop has clients call for a while, each one call after the other.
+func loop(ctx context.Context, clients int, d time.Duration, call func(context.Context) (by string, err error)) (Done, error) {
 	var (
 		wg    sync.WaitGroup
 		mu    sync.Mutex
-		sum   = nodeReads{By: map[string]int{}}
+		sum   = Done{By: map[string]int{}}
 		first error
 		over  atomic.Bool
 	)
-	for range readers {
+	for range clients {
 		wg.Go(func() {
 			count := map[string]int{}
 			var failed error
 			for !over.Load() && failed == nil {
-				res, err := h.ReadWith(ctx, rawnode.ReadOptions{})
+				by, err := call(ctx)
 				if failed = err; err == nil {
-					count[res.By.String()]++
+					count[by]++
 				}
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			for by, n := range count {
 				sum.By[by] += n
-				sum.Reads += n
+				sum.Calls += n
 			}
 			first = errors.Join(first, failed)
 		})

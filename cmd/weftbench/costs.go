@@ -1,0 +1,66 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/compartments"
+	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
+)
+
+func newCosts() *cobra.Command {
+	var (
+		cfg  costs.Config
+		out  outFlags
+		data string
+	)
+	cmd := &cobra.Command{
+		Use:   "costs",
+		Short: "Fit what work takes of a processor to real processes",
+		Long: "costs runs three Hosts, each a process of its own, under loads that differ in one thing at a time, and fits\n" +
+			"what a frame, a message, an entry, a command, a call and a byte take of a processor to the processor time of\n" +
+			"the processes. Other work on the machine does little harm: time on the clock does not count.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err := errors.Join(within("time", 50*time.Millisecond, time.Minute, cfg.Time), within("sizes", 1, 1<<20, cfg.Sizes...), within("clients", 1, 1024, cfg.Clients...)); err != nil {
+				return err
+			}
+			if cfg.Self, err = os.Executable(); err != nil {
+				return err
+			}
+			dir, remove, err := tempDir(data)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, remove()) }()
+			cfg.Dir, cfg.Progress = dir, cmd.ErrOrStderr()
+			samples, err := costs.Measure(cmd.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			f := costs.Fit(samples)
+			fmt.Fprint(cfg.Progress, f.Costs.Source()) // for fitted.go
+			beside, err := compartments.BesideReal(samples, f.Costs)
+			if err != nil {
+				return err
+			}
+			s := costs.Report(cfg, samples, f)
+			s.Tables = append(s.Tables, beside)
+			return s.Write(cmd.OutOrStdout(), out.out, out.json)
+		},
+	}
+	out.add(cmd)
+	flags := cmd.Flags()
+	flags.DurationVar(&cfg.Time, "time", 500*time.Millisecond, "of each load, 50ms to 1m")
+	flags.IntSliceVar(&cfg.Sizes, "sizes", []int{16, 1 << 10, 16 << 10}, "bytes of a command, 1 to 1048576")
+	flags.IntSliceVar(&cfg.Clients, "clients", []int{16, 128, 512}, "numbers of clients, 1 to 1024")
+	flags.StringVar(&data, "data", "", "directory for the nodes' data (default: a temporary one)")
+	return cmd
+}

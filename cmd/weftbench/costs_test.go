@@ -1,0 +1,37 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestCosts fits costs to three processes, by loads that are too short for more than a look.
+func TestCosts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	t.Parallel()
+	out, progress, err := weftbench(t, "costs", "--time", "50ms", "--sizes", "16", "--clients", "4", "--data", t.TempDir())
+	require.NoError(t, err, progress)
+	require.Regexp(t, `gRPC call +a call by gRPC, beside +\d+\.\d+\n`, out)
+	require.Regexp(t, `leaders +18 +\d`, out)
+	require.Contains(t, progress, "var Fitted = Costs{")
+}
+
+func TestCompartments(t *testing.T) {
+	out, progress, err := weftbench(t, "compartments", "--quick", "--time", "50ms")
+	require.NoError(t, err, progress)
+	require.Contains(t, out, "Beside the paper")
+	for want, args := range map[string][]string{
+		"--clients": {"--clients", "0"}, "--readers": {"--readers", "101"}, "--delay": {"--delay", "0s"}, "--time": {"--time", "1ms"},
+	} {
+		_, _, err := weftbench(t, append([]string{"compartments"}, args...)...)
+		require.ErrorContains(t, err, want)
+	}
+}

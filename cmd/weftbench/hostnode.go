@@ -1,0 +1,50 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/hostnode"
+)
+
+// newHostNode is a node of "weftbench reads --real" and of "weftbench costs".
+func newHostNode() *cobra.Command {
+	var (
+		cfg     hostnode.Config
+		peers   string
+		withEOF bool
+	)
+	cmd := &cobra.Command{
+		Use:    "hostnode",
+		Short:  "Run one node of those whose reads and costs are measured",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if cfg.Peers, err = parsePeers(peers); err != nil {
+				return err
+			}
+			if cfg.Peers[cfg.ID] == "" {
+				return fmt.Errorf("--id: %d, want a member named in --peers", cfg.ID)
+			}
+			ctx := cmd.Context()
+			if withEOF {
+				ctx = untilEOF(ctx, cmd.InOrStdin())
+			}
+			return hostnode.Run(ctx, cfg)
+		},
+	}
+	flags := cmd.Flags()
+	flags.Uint64Var(&cfg.ID, "id", 0, "this node, one of --peers")
+	flags.Uint64Var(&cfg.Cluster, "cluster", 1, "number of the cluster")
+	flags.StringVar(&peers, "peers", "", "all members, id=host:port,...")
+	flags.StringVar(&cfg.ClientListen, "client-listen", "", "where to listen for orders")
+	flags.StringVar(&cfg.Data, "data", "", "directory of this node's data")
+	flags.BoolVar(&cfg.Leases, "leases", false, "roster leases, with all voters as responders")
+	flags.IntVar(&cfg.BatchBytes, "batch-bytes", 0, "bytes of commands that share an entry (default: 256 KiB)")
+	flags.BoolVar(&withEOF, "exit-with-stdin", false, "stop when standard input ends")
+	return cmd
+}

@@ -1,0 +1,88 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package compartments
+
+import (
+	"time"
+
+	"github.com/weftraft/weft/internal/replica"
+	"github.com/weftraft/weft/internal/wire"
+)
+
+// gateway is a gateway of a group at a process without a replica.
+type gateway struct {
+	*process
+	g       *replica.Gateway
+	waiting map[replica.Call]func()
+	last    replica.Call
+	inputs  []func(*replica.Gateway)
+	cost    time.Duration // of inputs
+	turning bool          // a turn waits for the processor
+}
+
+func newGateway(p *process, g *group) (*gateway, error) {
+	s := replica.Settings{ID: p.id, Group: g.id, Boot: 1, ElectionTick: electionTicks, MaxCalls: 1 << 20}
+	if !p.w.plan.Batches {
+		s.MaxBatchBytes = 1
+	}
+	pure, err := replica.NewGateway(s)
+	if err != nil {
+		return nil, err
+	}
+	var homes []uint64
+	for _, m := range g.voters {
+		homes = append(homes, m.id)
+	}
+	pure.SetHomes(homes)
+	return &gateway{process: p, g: pure, waiting: map[replica.Call]func(){}}, nil
+}
+
+// post queues an input, as Drive.Post does for a replica; a turn takes all that wait.
+func (x *gateway) post(cost time.Duration, do func(*replica.Gateway)) {
+	x.inputs, x.cost = append(x.inputs, do), x.cost+cost
+	if !x.turning {
+		x.turning = true
+		x.cpu.Add(x.turn)
+	}
+}
+
+func (x *gateway) turn() (cost time.Duration, effect func()) {
+	inputs, cost := x.inputs, x.cost
+	x.inputs, x.cost, x.turning = nil, 0, false
+	return cost, func() {
+		x.g.At(x.w.Now())
+		for _, do := range inputs {
+			do(x.g)
+		}
+		out := x.g.Flush(x.w.Now())
+		x.send(out.Sends)
+		for _, d := range out.Done {
+			done := x.waiting[d.Call]
+			delete(x.waiting, d.Call)
+			if d.Err != nil {
+				x.w.fail("gateway %d: a call ends with %v", x.id, d.Err)
+				return
+			}
+			done()
+		}
+	}
+}
+
+func (x *gateway) tick() { x.post(0, func(g *replica.Gateway) { g.Tick(x.w.Now()) }) }
+
+func (x *gateway) receive(m wire.Message) {
+	x.post(0, func(g *replica.Gateway) {
+		if err := g.Receive(m); err != nil {
+			x.w.fail("gateway %d refuses a message of %d: %v", x.id, m.From, err)
+		}
+	})
+}
+
+// propose has the gateway take a command.
+func (x *gateway) propose(command []byte, done func()) {
+	x.last++
+	call := x.last
+	x.waiting[call] = done
+	x.post(x.w.Costs.Propose, func(g *replica.Gateway) { g.Propose(call, command, x.w.Now()+longest) })
+}

@@ -1,0 +1,58 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package compartments
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
+	"github.com/weftraft/weft/internal/replica"
+	"github.com/weftraft/weft/internal/world"
+)
+
+// writer is the writer of a process's log, which all its groups share.
+type writer struct {
+	disk  world.Spindle
+	queue []write
+	busy  bool
+}
+
+// write is a write of a group.
+type write struct {
+	m *member
+	*replica.Append
+}
+
+// write begins a round: the writer takes all that waits when the processor comes to it, and what it
+// took is durable after the disk's time.
+func (p *process) write() {
+	if p.log.busy || len(p.log.queue) == 0 {
+		return
+	}
+	p.log.busy = true
+	p.cpu.Add(func() (time.Duration, func()) {
+		c, round := &p.w.Costs, p.log.queue
+		p.log.queue = nil
+		cost := c.Write
+		for _, x := range round {
+			for _, e := range x.Write.Entries {
+				cost += c.Entry + costs.PerKiB(proto.Size(e), c.LogKiB)
+			}
+		}
+		return cost, func() { p.log.disk.Do(p.w.Sync, func() { p.written(round) }) }
+	})
+}
+
+func (p *process) written(round []write) {
+	for _, x := range round {
+		if err := x.m.entries.Append(x.Write, nil); err != nil {
+			p.w.fail("process %d writes its log: %v", p.id, err)
+		}
+		x.m.drive.Post(0, func(r *replica.Replica) { r.AppendDone(*x.Append) })
+	}
+	p.log.busy = false
+	p.write()
+}

@@ -1,0 +1,53 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package compartments
+
+import (
+	"time"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
+	"github.com/weftraft/weft/cmd/weftbench/internal/hostnode"
+)
+
+// Bed is what all runs share.
+type Bed struct {
+	Costs costs.Costs
+	Delay time.Duration // of a frame, in one direction
+	Rate  float64       // of a link, bytes a second
+	Sync  time.Duration // until a write to a log is durable; not the processor's time
+	Time  time.Duration // that is measured, of each run
+	Value int           // bytes of a command
+	Seed  uint64
+}
+
+// Plan is a deployment and its load.
+type Plan struct {
+	Members  int // machines with voters
+	Replicas int // voters of each group; 0 means Members
+	Groups   int // each begins Members/Groups machines behind the one before, with its leader
+	Readers  int // learners of each group, which serve reads
+	Gateways int // processes without a replica, at which clients write
+	// Batches has commands share entries, and entries share messages.
+	Batches bool
+	// Spread has clients call at all members, and not at the leader of their group alone.
+	Spread bool
+
+	Way     hostnode.Kind // of clients to their processes
+	Clients int           // a closed loop each, spread evenly over groups
+	// Reads is the share of calls that are linearizable reads; readers serve them, if there are any.
+	Reads float64
+	// ReadClients are clients that only read, at each reader.
+	ReadClients int
+	// Coded has large commands travel in units.
+	Coded bool
+}
+
+// Machines returns the number of machines, without those of clients.
+func (p Plan) Machines() int { return p.Members + p.Readers + p.Gateways }
+
+// ticks of replicas.
+const (
+	tick          = 50 * time.Millisecond
+	electionTicks = 10
+)

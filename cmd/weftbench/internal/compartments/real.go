@@ -1,0 +1,58 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package compartments
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
+	"github.com/weftraft/weft/cmd/weftbench/internal/hostnode"
+	"github.com/weftraft/weft/internal/lab"
+)
+
+// realSync is about what a write to a log takes on a small virtual machine's disk.
+const realSync = time.Millisecond
+
+// BesideReal sets processor time of real processes beside that of simulated ones under the same loads,
+// all at the leader: here the batches, frames and rounds are the simulation's, too.
+func BesideReal(samples []costs.Sample, fitted costs.Costs) (lab.Table, error) {
+	t := lab.Table{
+		Title: fmt.Sprintf("Processor time a command, of real processes and of a simulation of the same loads (`weftbench compartments`, writes durable after %v), in µs:", realSync),
+		Rows:  [][]string{{"load", "leader", "simulated", "off by", "followers", "simulated", "off by"}},
+	}
+	size := 0 // the smallest
+	for _, s := range samples {
+		if n := s.Load.Size; n > 0 && (size == 0 || n < size) {
+			size = n
+		}
+	}
+	for i := range samples {
+		l := samples[i].Load
+		way := slices.Index([]string{hostnode.Lean.String(), hostnode.RPC.String()}, l.Way)
+		if !samples[i].Leader || way < 0 || l.Spread || l.Size != size {
+			continue
+		}
+		bed := Default().Bed
+		bed.Costs, bed.Sync, bed.Value = fitted, realSync, l.Size
+		o, err := run(bed, Plan{Members: voters, Groups: 1, Batches: l.Batches, Way: hostnode.Kind(way), Clients: l.Clients})
+		if err != nil {
+			return t, fmt.Errorf("%v: %w", l, err)
+		}
+		row := []string{l.String()}
+		for _, pair := range [][2]time.Duration{
+			{perCommand(samples[i]), o.LeaderPer},
+			{(perCommand(samples[i+1]) + perCommand(samples[i+2])) / 2, (o.AllPer - o.LeaderPer) / 2},
+		} {
+			row = append(row, micros(pair[0].Seconds()), micros(pair[1].Seconds()), fmt.Sprintf("%+.0f%%", 100*(float64(pair[1])/float64(pair[0])-1)))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t, nil
+}
+
+func perCommand(s costs.Sample) time.Duration {
+	return s.CPU / time.Duration(max(s.Work.Applied, 1))
+}

@@ -1,0 +1,92 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package compartments
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
+	"github.com/weftraft/weft/cmd/weftbench/internal/hostnode"
+)
+
+func bed() Bed {
+	b := Default().Bed
+	b.Time = 25 * time.Millisecond
+	return b
+}
+
+// TestRunsAreTheSameTwice runs everything, in short, and compares the reports.
+func TestRunsAreTheSameTwice(t *testing.T) {
+	cfg := Config{Bed: bed(), Clients: []int{1, 200}, Ways: []hostnode.Kind{hostnode.Lean}, Readers: []int{0, 1}, Progress: io.Discard}
+	var texts [2]string
+	for i := range texts {
+		r, err := cfg.Run(t.Context())
+		require.NoError(t, err)
+		texts[i] = Report(cfg, r).Text()
+	}
+	require.Equal(t, texts[0], texts[1])
+	require.Contains(t, texts[0], "Beside the paper")
+}
+
+// TestBottleneckIsTheLeaderUntilClientsLeaveIt follows the first steps.
+func TestBottleneckIsTheLeaderUntilClientsLeaveIt(t *testing.T) {
+	at := func(step int, batches bool) Outcome {
+		p := planOf(Steps(), step)
+		p.Way, p.Clients, p.Batches = hostnode.RPC, 300, batches
+		o, err := run(bed(), p)
+		require.NoError(t, err)
+		return o
+	}
+	for _, batches := range []bool{false, true} {
+		first, second := at(0, batches), at(1, batches)
+		require.Equal(t, "leader", first.Busiest().Kind)
+		require.Greater(t, first.Busiest().Most, 0.95, "the leader is busy")
+		require.Greater(t, second.Rate(), 1.5*first.Rate(), "members share the clients' calls")
+		require.Less(t, second.LeaderPer, first.LeaderPer)
+	}
+	require.Greater(t, at(0, true).Rate(), at(0, false).Rate(), "batches save work")
+}
+
+// TestProcessorTimeIsWorkTimesCosts has one client, whose every call does the same.
+func TestProcessorTimeIsWorkTimesCosts(t *testing.T) {
+	p := planOf(Steps(), 0)
+	p.Way, p.Clients, p.Batches = hostnode.RPC, 1, true
+	b := bed()
+	b.Costs = costs.Costs{RPC: 10 * time.Microsecond, Propose: 5 * time.Microsecond}
+	o, err := run(b, p)
+	require.NoError(t, err)
+	require.InDelta(t, 15*time.Microsecond, o.LeaderPer, float64(time.Microsecond), "but for a call under way")
+	b.Costs = costs.Costs{}
+	free, err := run(b, p)
+	require.NoError(t, err)
+	require.Zero(t, free.LeaderPer)
+	require.Equal(t, 15*time.Microsecond, (o.Median - free.Median).Round(time.Microsecond))
+	// Two ways of the client, two of the append, and the follower's and the leader's disk at a time.
+	require.Equal(t, 4*b.Delay+b.Sync, free.Median.Round(time.Microsecond))
+}
+
+// TestGatewaysTakeCallsOffMembers compares calls at gateways with calls at members, without work and
+// under load.
+func TestGatewaysTakeCallsOffMembers(t *testing.T) {
+	at := func(b Bed, step, clients int) Outcome {
+		p := planOf(Steps(), step)
+		p.Way, p.Clients, p.Batches = hostnode.RPC, clients, true
+		o, err := run(b, p)
+		require.NoError(t, err)
+		return o
+	}
+	free := bed()
+	free.Costs = costs.Costs{}
+	leader, gateways := at(free, 0, 1), at(free, 2, 1)
+	// To the leader, from there to the home that has applied, and on to the gateway.
+	require.Equal(t, 3*free.Delay, (gateways.Median - leader.Median).Round(time.Microsecond))
+	members, gateways := at(bed(), 1, 1000), at(bed(), 2, 1000)
+	require.Greater(t, gateways.Rate(), 2*members.Rate())
+	require.Less(t, gateways.LeaderPer, members.LeaderPer/2)
+	require.Equal(t, "gateway", gateways.Busiest().Kind)
+}

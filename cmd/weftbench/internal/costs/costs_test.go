@@ -1,0 +1,51 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package costs
+
+import (
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestFitFindsTheCostsOfWork makes work at random, and its time by given costs.
+func TestFitFindsTheCostsOfWork(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var want Costs
+	for i, term := range want.terms() {
+		*term.cost = time.Duration(1000 * (i + 1))
+	}
+	var samples []Sample
+	for i := range 100 {
+		s := Sample{Load: Load{Clients: i}, Leader: i%3 == 0}
+		w := &s.Work
+		for _, count := range []*float64{&w.Seconds, &w.FramesOut, &w.FramesIn, &w.BytesOut, &w.BytesIn, &w.Messages, &w.Writes, &w.Entries, &w.LogBytes,
+			&w.Applied, &w.Proposals, &w.Reads, &w.Calls[0], &w.Calls[1], &w.CallBytes} {
+			*count = 1e6 * rng.Float64()
+		}
+		s.CPU = want.Of(s.Work)
+		samples = append(samples, s)
+	}
+	got := Fit(samples)
+	for i, term := range got.Costs.terms() {
+		require.InEpsilon(t, *want.terms()[i].cost, *term.cost, 0.01, term.name)
+	}
+	require.Equal(t, 100, got.All.Samples)
+	require.Equal(t, 100, got.Leaders.Samples+got.Followers.Samples)
+	require.Less(t, got.Unseen.Worst, 0.01)
+}
+
+// TestPageHasTheFittedCosts compares the costs that simulations use with the page about them.
+func TestPageHasTheFittedCosts(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/data/costs.md")
+	require.NoError(t, err)
+	for _, row := range Fitted.rows() {
+		require.Contains(t, string(page), "| "+strings.Join(row, " | ")+" |")
+	}
+	require.Contains(t, Fitted.Source(), "\tLean: ")
+}

@@ -1,0 +1,147 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package costs
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/weftraft/weft/internal/lab"
+)
+
+// Fitting is costs, and how far they are from what was measured.
+type Fitting struct {
+	Costs Costs
+	// All is the error over all processes, Leaders and Followers over those, and Unseen over runs that
+	// the fit has not seen: each half of the loads by costs that are fitted to the other.
+	All, Leaders, Followers, Unseen Spread
+}
+
+// Spread is a distribution of relative errors.
+type Spread struct {
+	Samples             int
+	Median, Most, Worst float64 // Most: of nine in ten
+}
+
+// Fit fits costs to samples.
+func Fit(samples []Sample) Fitting {
+	f := Fitting{Costs: fitted(samples)}
+	kind := func(leader bool) (of []Sample) {
+		for _, s := range samples {
+			if s.Leader == leader {
+				of = append(of, s)
+			}
+		}
+		return of
+	}
+	f.All, f.Leaders, f.Followers = spread(f.Costs.errors(samples)), spread(f.Costs.errors(kind(true))), spread(f.Costs.errors(kind(false)))
+	var halves [2][]Sample
+	number, last := 0, Load{}
+	for _, s := range samples {
+		if s.Load != last {
+			number, last = number+1, s.Load
+		}
+		halves[number%2] = append(halves[number%2], s)
+	}
+	f.Unseen = spread(slices.Concat(fitted(halves[0]).errors(halves[1]), fitted(halves[1]).errors(halves[0])))
+	return f
+}
+
+func fitted(samples []Sample) (c Costs) {
+	terms := c.terms()
+	var counts [][]float64
+	var measured []float64
+	for _, s := range samples {
+		var row []float64
+		for _, t := range terms {
+			row = append(row, t.count(s.Work))
+		}
+		counts, measured = append(counts, row), append(measured, float64(s.CPU))
+	}
+	for i, f := range lab.Fit(counts, measured) {
+		*terms[i].cost = time.Duration(math.Round(f))
+	}
+	return c
+}
+
+// errors are the relative errors of samples, without sign.
+func (c Costs) errors(samples []Sample) (all []float64) {
+	for _, s := range samples {
+		if s.CPU > 0 {
+			all = append(all, math.Abs(float64(c.Of(s.Work))/float64(s.CPU)-1))
+		}
+	}
+	return all
+}
+
+func spread(errors []float64) Spread {
+	if len(errors) == 0 {
+		return Spread{}
+	}
+	slices.Sort(errors)
+	at := func(q float64) float64 { return errors[min(int(q*float64(len(errors))), len(errors)-1)] }
+	return Spread{len(errors), at(0.5), at(0.9), errors[len(errors)-1]}
+}
+
+// rows are the costs in words.
+func (c Costs) rows() [][]string {
+	rows := [][]string{{"cost", "of", "µs"}}
+	for _, t := range c.terms() {
+		rows = append(rows, []string{t.name, t.unit, strconv.FormatFloat(t.cost.Seconds()*1e6, 'f', 3, 64)})
+	}
+	return rows
+}
+
+// Source returns the costs as the value in fitted.go.
+func (c Costs) Source() string {
+	v := reflect.ValueOf(c)
+	text := "var Fitted = Costs{\n"
+	for i := range v.NumField() {
+		text += fmt.Sprintf("\t%s: %d,\n", v.Type().Field(i).Name, v.Field(i).Int())
+	}
+	return text + "}\n"
+}
+
+// Report writes the fit.
+func Report(cfg Config, samples []Sample, f Fitting) *lab.Section {
+	costs := lab.Table{Title: "Fitted costs:", Rows: f.Costs.rows()}
+	off := lab.Table{Title: "Relative error of the processor time that the costs give a process under a load:",
+		Rows: [][]string{{"of", "samples", "median", "9 of 10 within", "worst"}}}
+	for _, x := range []struct {
+		of string
+		s  Spread
+	}{{"all", f.All}, {"leaders", f.Leaders}, {"followers", f.Followers}, {"loads that the fit has not seen", f.Unseen}} {
+		off.Rows = append(off.Rows, []string{x.of, strconv.Itoa(x.s.Samples), percent(x.s.Median), percent(x.s.Most), percent(x.s.Worst)})
+	}
+	return &lab.Section{
+		Verb: "costs", Title: "Data: what work takes of a processor", Page: true, Rounds: len(samples) / 3, // every load is behind every cost
+		Intro: fmt.Sprintf("Written by `weftbench costs`: processor time of three Hosts, each a process of its own with its log on a disk, under %d loads of %v:\n"+
+			"clients in the process, in frames that %d clients share, and by gRPC; commands of %s; %v clients, at the leader and at all\n"+
+			"nodes; with batches, and with an entry for each command; and reads. Costs are the factors, none below zero, whose sum over the work\n"+
+			"that a process has counted is nearest to its processor time, in relative terms: a leader, a follower, a reader and a gateway differ in\n"+
+			"what they do, not in what it costs. `weftbench compartments` reads the costs from `cmd/weftbench/internal/costs`.",
+			len(samples)/3, cfg.Time, perConn, words(cfg.Sizes), cfg.Clients),
+		Tables: []lab.Table{costs, off},
+		Data: struct {
+			Fitting Fitting
+			Samples []Sample
+		}{f, samples},
+	}
+}
+
+func percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) + "%" }
+
+func words(sizes []int) (text string) {
+	for i, s := range sizes {
+		if i > 0 {
+			text += ", "
+		}
+		text += lab.Bytes(s)
+	}
+	return text
+}

@@ -1,0 +1,284 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package costs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/hostnode"
+	"github.com/weftraft/weft/internal/lab"
+	"github.com/weftraft/weft/internal/process"
+)
+
+// Config configures a measurement.
+type Config struct {
+	Self     string // this program
+	Dir      string
+	Time     time.Duration // of each load
+	Sizes    []int         // of commands
+	Clients  []int
+	Progress io.Writer
+}
+
+// Sample is the work of a process under a load, and what the process took for it.
+type Sample struct {
+	Load   Load
+	Leader bool
+	Work   Work
+	CPU    time.Duration
+}
+
+// Load is a load on three nodes.
+type Load struct {
+	Way     string // of clients: "host", in the process; "read", likewise; "lean" and "rpc"; "rest": none
+	Size    int
+	Clients int
+	Spread  bool // over all nodes; or else at the leader
+	Batches bool // commands share entries
+}
+
+// String returns the load in words.
+func (l Load) String() string {
+	at, entry := "at the leader", "a command an entry"
+	if l.Spread {
+		at = "at all nodes"
+	}
+	if l.Batches {
+		entry = "batches"
+	}
+	return fmt.Sprintf("%s, %s, %d clients %s, %s", l.Way, lab.Bytes(l.Size), l.Clients, at, entry)
+}
+
+const (
+	perConn  = 16 // clients that share a connection
+	restTime = 60 * time.Millisecond
+)
+
+// loads lists the loads of a cluster, with batches or without.
+func (cfg *Config) loads(batches bool) (all []Load) {
+	all = append(all, Load{Way: "rest", Batches: batches})
+	for _, clients := range cfg.Clients {
+		for _, spread := range []bool{false, true} {
+			for _, size := range cfg.Sizes {
+				for _, way := range []string{"host", "lean", "rpc"} {
+					all = append(all, Load{way, size, clients, spread, batches})
+				}
+			}
+			all = append(all, Load{"read", 0, clients, spread, batches})
+		}
+	}
+	return all
+}
+
+// Measure runs all loads.
+func Measure(ctx context.Context, cfg Config) (samples []Sample, err error) {
+	for _, batches := range []bool{true, false} {
+		s, err := cfg.cluster(ctx, batches)
+		if err != nil {
+			return nil, err
+		}
+		samples = append(samples, s...)
+	}
+	return samples, nil
+}
+
+// bench is a cluster, and connections to its nodes.
+type bench struct {
+	*Config
+	*lab.Cluster
+	leader *lab.Node
+	conns  map[string][][]*hostnode.Conn // by kind and node
+}
+
+func (cfg *Config) cluster(ctx context.Context, batches bool) (samples []Sample, err error) {
+	name, bytes := "batches", "0"
+	if !batches {
+		name, bytes = "single", "1"
+	}
+	b := &bench{Config: cfg, conns: map[string][][]*hostnode.Conn{}}
+	b.Cluster, err = lab.StartCluster(ctx, lab.ClusterConfig{Name: name, Nodes: 3, Dir: filepath.Join(cfg.Dir, name), Program: hostnode.New(cfg.Self, "--batch-bytes="+bytes)})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	if b.leader, _, err = b.Lead(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.connect(ctx); err != nil {
+		return nil, err
+	}
+	for _, l := range cfg.loads(batches) {
+		s, err := b.measure(ctx, l)
+		if err != nil {
+			return nil, fmt.Errorf("%v: %w", l, err)
+		}
+		samples = append(samples, s...)
+		fmt.Fprintf(cfg.Progress, "%-60v %8.0f commands and reads a second, the leader's processor: %.0f%%\n", l,
+			(s[0].Work.Proposals+s[0].Work.Reads)/s[0].Work.Seconds, 100*s[0].CPU.Seconds()/s[0].Work.Seconds)
+	}
+	return samples, nil
+}
+
+// connect opens the connections of the largest load to each node.
+func (b *bench) connect(ctx context.Context) error {
+	most := 0
+	for _, c := range b.Config.Clients {
+		most = max(most, c)
+	}
+	for _, k := range []hostnode.Kind{hostnode.Lean, hostnode.RPC} {
+		for _, n := range b.Nodes {
+			var address string
+			if err := hostnode.Order(ctx, http.MethodPost, n, "/listen?kind="+k.String(), &address); err != nil {
+				return err
+			}
+			var conns []*hostnode.Conn
+			for range (most + perConn - 1) / perConn {
+				c, err := hostnode.Dial(k, address)
+				if err != nil {
+					return err
+				}
+				conns = append(conns, c)
+			}
+			b.conns[k.String()] = append(b.conns[k.String()], conns)
+		}
+	}
+	return nil
+}
+
+// Close closes the connections, and ends the nodes.
+func (b *bench) Close() (err error) {
+	for _, nodes := range b.conns {
+		for _, conns := range nodes {
+			for _, c := range conns {
+				err = errors.Join(err, c.Close())
+			}
+		}
+	}
+	return errors.Join(err, b.Cluster.Close())
+}
+
+// look is what a process has done and used so far.
+type look struct {
+	counts hostnode.Counts
+	used   process.Usage
+}
+
+// look looks at all nodes. What the question takes is not in the time between two looks, of which
+// the second is the later one.
+func (b *bench) look(ctx context.Context, later bool) (all []look, err error) {
+	all = make([]look, len(b.Nodes))
+	used := func() (err error) {
+		for i, n := range b.Nodes {
+			var failed error
+			all[i].used, failed = n.Usage()
+			err = errors.Join(err, failed)
+		}
+		return err
+	}
+	if later {
+		if err := used(); err != nil {
+			return nil, err
+		}
+	}
+	for i, n := range b.Nodes {
+		if err := hostnode.Order(ctx, http.MethodGet, n, "/counts", &all[i].counts); err != nil {
+			return nil, err
+		}
+	}
+	if !later {
+		err = used()
+	}
+	return all, err
+}
+
+// measure runs a load. The leader's sample is the first.
+func (b *bench) measure(ctx context.Context, l Load) (samples []Sample, err error) {
+	if err := lab.Sleep(ctx, restTime); err != nil {
+		return nil, err
+	}
+	before, err := b.look(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	if err := b.run(ctx, l); err != nil {
+		return nil, err
+	}
+	if err := lab.Sleep(ctx, restTime); err != nil { // followers end what they put off
+		return nil, err
+	}
+	took := time.Since(begun).Seconds()
+	after, err := b.look(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	if now, _, err := b.Lead(ctx); err != nil || now != b.leader {
+		return nil, fmt.Errorf("node %d led, and does no longer: %w", b.leader.ID, errors.Join(err, lab.ErrDisturbed))
+	}
+	for i, n := range b.Nodes {
+		s := Sample{l, n == b.leader, Work{took, after[i].counts.Minus(before[i].counts)}, after[i].used.CPU - before[i].used.CPU}
+		if s.Leader {
+			samples = append([]Sample{s}, samples...)
+		} else {
+			samples = append(samples, s)
+		}
+	}
+	return samples, nil
+}
+
+// run makes the load.
+func (b *bench) run(ctx context.Context, l Load) error {
+	nodes := b.Nodes
+	if !l.Spread {
+		nodes = []*lab.Node{b.leader}
+	}
+	if l.Way == "rest" {
+		return lab.Sleep(ctx, b.Time)
+	}
+	if l.Way == "host" || l.Way == "read" {
+		return b.within(ctx, l, nodes)
+	}
+	command := make([]byte, l.Size)
+	load := lab.Load{Clients: l.Clients, Duration: b.Time, Timeout: 30 * time.Second, Do: func(ctx context.Context, c *lab.Call) error {
+		at := nodes[c.Client%len(nodes)]
+		return b.conns[l.Way][at.ID-1][c.Client/len(nodes)/perConn].Call(ctx, command)
+	}}
+	r, err := load.Run(ctx)
+	if err == nil && r.Failed > 0 {
+		err = r.Err
+	}
+	return err
+}
+
+// within has clients in the nodes' own processes.
+func (b *bench) within(ctx context.Context, l Load, nodes []*lab.Node) error {
+	path := "/write?"
+	if l.Way == "read" {
+		path = "/read?"
+	}
+	ended := make(chan error, len(nodes))
+	for i, n := range nodes {
+		clients := l.Clients / len(nodes)
+		if i < l.Clients%len(nodes) {
+			clients++
+		}
+		go func() {
+			ended <- hostnode.Order(ctx, http.MethodPost, n, path+url.Values{
+				"clients": {strconv.Itoa(clients)}, "for": {b.Time.String()}, "size": {strconv.Itoa(l.Size)}}.Encode(), new(hostnode.Done))
+		}()
+	}
+	var err error
+	for range nodes {
+		err = errors.Join(err, <-ended)
+	}
+	return err
+}
