@@ -57,5 +57,6 @@ func newGateway() *cobra.Command {
 	flags.DurationVar(&cfg.Tick, "tick", 50*time.Millisecond, fmt.Sprintf("the gateway's clock, %v to %v; a home that is silent for 10 ticks is left", node.MinTick, node.MaxTick))
 	flags.StringVar(&logFormat, "log-format", logs.Console, "of the log on standard error: console or json")
 	flags.StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")
+	addSettings(cmd)
 	return cmd
 }
