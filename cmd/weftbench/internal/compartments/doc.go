@@ -13,6 +13,7 @@
 //	gateway.go   a gateway at a process
 //	clients.go   clients, and what is measured of them
 //	steps.go     one compartment after the other
+//	names.go     what names save
 //	readers.go   reads by the number of readers, and what readers cost the leader
 //	deployments.go
 //	             what a deployment costs, and what to add next

@@ -72,6 +72,9 @@ func (m *member) config() replica.Config {
 	if !plan.Batches {
 		cfg.MaxBatchBytes = 1
 	}
+	if plan.Names {
+		cfg.Names = &replica.Names{Announced: func(uint64) bool { return true }}
+	}
 	if plan.Coded {
 		cfg.Coding = &raft.Coding{Policy: ecraft.Levelled{}}
 	}

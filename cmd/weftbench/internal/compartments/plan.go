@@ -39,6 +39,8 @@ type Plan struct {
 	Reads float64
 	// ReadClients are clients that only read, at each reader.
 	ReadClients int
+	// Names has leaders send names in the place of batches that the receiver forwarded.
+	Names bool
 	// Coded has large commands travel in units.
 	Coded bool
 }

@@ -30,7 +30,7 @@ func Report(cfg Config, r Results) *lab.Section {
 			s.Tables = append(s.Tables, rates(cfg, way, batches, cells), bottlenecks(cells))
 		}
 	}
-	s.Tables = append(s.Tables, beside(r.Steps), mixed(r.Mixes), readers(r.Readers), deployments(r.Deployments))
+	s.Tables = append(s.Tables, beside(r.Steps), named(r.Names), mixed(r.Mixes), readers(r.Readers), deployments(r.Deployments))
 	return s
 }
 
@@ -152,7 +152,7 @@ func beside(cells []Cell) lab.Table {
 	}
 	t.Notes = []string{
 		"A call at a gateway has three hops more than one at the leader, of which the last two are those of its home, which is not the leader:\n" +
-			"there it hears of the commit, and applies the command. Names, which save bytes of large commands, are no step here yet.",
+			"there it hears of the commit, and applies the command. Names come into play where members forward: see below.",
 		"The paper's machines have eight processors, their logs are in memory, commands are empty, and one log has all commands. Here a machine has\n" +
 			"one processor, logs are on disks, a replica is acceptor and learner in one, and groups order the keys of each group by itself.",
 	}

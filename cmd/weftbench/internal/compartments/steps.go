@@ -75,6 +75,7 @@ type Results struct {
 	Steps   []Cell
 	Mixes   []Cell
 	Readers []ReaderRow
+	Names   []NameRow
 	// Deployments are runs of some deployments, with the most clients.
 	Deployments []Cell
 }
@@ -91,6 +92,9 @@ func (cfg Config) Run(ctx context.Context) (r Results, err error) {
 		}
 	}
 	if r.Mixes, err = cfg.mixes(ctx); err != nil {
+		return r, err
+	}
+	if r.Names, err = cfg.named(ctx); err != nil {
 		return r, err
 	}
 	if r.Readers, err = cfg.scale(ctx); err != nil {
