@@ -77,15 +77,22 @@ func composed(t *testing.T) *types.Project {
 }
 
 // composeNodes returns the services that are nodes, by name.
-func composeNodes(t *testing.T, p *types.Project) (names []string) {
+func composeNodes(t *testing.T, p *types.Project) []string { return composeServices(t, p, "node-", 5) }
+
+// composeGateways returns the services that are gateways, by name.
+func composeGateways(t *testing.T, p *types.Project) []string {
+	return composeServices(t, p, "gateway-", 2)
+}
+
+func composeServices(t *testing.T, p *types.Project, prefix string, count int) (names []string) {
 	t.Helper()
 	for name := range p.Services {
-		if strings.HasPrefix(name, "node-") {
+		if strings.HasPrefix(name, prefix) {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
-	require.Len(t, names, 5)
+	require.Len(t, names, count)
 	return names
 }
 
@@ -135,6 +142,18 @@ func TestComposeFileFitsImageAndFlags(t *testing.T) {
 		require.GreaterOrEqual(t, time.Duration(*s.StopGracePeriod), 12*time.Second, "a node with a full disk takes 10 s")
 		require.Nil(t, s.HealthCheck, "%s: the check is that of the image", name)
 	}
+	for n, name := range composeGateways(t, project) {
+		s := project.Services[name]
+		require.Equal(t, "gateway", s.Command[0], name)
+		cmd := newGateway()
+		require.NoError(t, cmd.ParseFlags(s.Command[1:]), name)
+		require.Equal(t, fmt.Sprint(101+n), cmd.Flags().Lookup("id").Value.String(), name)
+		require.Len(t, s.Ports, 1, name)
+		require.Empty(t, published[s.Ports[0].Published], name)
+		published[s.Ports[0].Published] = name
+		require.Equal(t, types.ServiceConditionCompletedSuccessfully, s.DependsOn["certs"].Condition, name)
+		require.True(t, s.ReadOnly, name)
+	}
 	for name, s := range project.Services {
 		require.Equal(t, []string{"ALL"}, s.CapDrop, name)
 		require.Equal(t, "deploy/Dockerfile", s.Build.Dockerfile, name)
@@ -159,10 +178,10 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	_, img := dockerfile(t)
 	s := &stage{t: t, project: composed(t), image: img, dir: t.TempDir(), addresses: map[string]string{}}
-	nodes := composeNodes(t, s.project)
-	free, err := ports.Free(len(nodes) * len(img.exposed))
+	listening := append(composeNodes(t, s.project), composeGateways(t, s.project)...)
+	free, err := ports.Free(len(listening) * len(img.exposed))
 	require.NoError(t, err)
-	for _, name := range nodes {
+	for _, name := range listening {
 		for _, port := range img.exposed {
 			s.addresses[name+":"+port], free = free[0], free[1:]
 		}
@@ -174,7 +193,7 @@ func newStage(t *testing.T) *stage {
 }
 
 var (
-	composeAddress = regexp.MustCompile(`(node-\d|0\.0\.0\.0|127\.0\.0\.1):(\d+)`)
+	composeAddress = regexp.MustCompile(`((?:node|gateway)-\d|0\.0\.0\.0|127\.0\.0\.1):(\d+)`)
 	composePath    = regexp.MustCompile(`^/[a-z]+`)
 )
 
@@ -182,7 +201,7 @@ var (
 func (s *stage) here(service, word string) string {
 	word = composeAddress.ReplaceAllStringFunc(word, func(address string) string {
 		host, port, _ := strings.Cut(address, ":")
-		if !strings.HasPrefix(host, "node-") {
+		if !strings.Contains(host, "-") {
 			host = service // it is this container's own
 		}
 		require.Contains(s.t, s.addresses, host+":"+port, "%s: %s", service, word)
@@ -239,9 +258,10 @@ func TestComposeFileRuns(t *testing.T) {
 	require.NoError(t, err, out)
 	again, err := s.run("certs", certs...)
 	require.NoError(t, err, again)
-	require.Contains(t, again, "all 8 certificates are in")
+	require.Contains(t, again, "all 10 certificates are in")
 
-	nodes := composeNodes(t, s.project)
+	nodes, gateways := composeNodes(t, s.project), composeGateways(t, s.project)
+	all := slices.Concat(nodes, gateways)
 	cmds := map[string]*exec.Cmd{}
 	start := func(name string) {
 		cmd := s.program(name, s.project.Services[name].Command...)
@@ -253,7 +273,7 @@ func TestComposeFileRuns(t *testing.T) {
 		cmds[name] = cmd
 	}
 	t.Cleanup(func() {
-		for _, name := range nodes {
+		for _, name := range all {
 			if text, err := os.ReadFile(filepath.Join(s.dir, name+".log")); err == nil && t.Failed() {
 				t.Logf("log of %s:\n%s", name, text)
 			}
@@ -269,10 +289,10 @@ func TestComposeFileRuns(t *testing.T) {
 			return err == nil
 		}
 	}
-	for _, name := range nodes {
+	for _, name := range all {
 		start(name)
 	}
-	for _, name := range nodes {
+	for _, name := range all {
 		eventually(t, name+" to be healthy", healthy(name))
 	}
 	out, err = s.run("ops", "put", "greeting", "hello")
@@ -294,7 +314,12 @@ func TestComposeFileRuns(t *testing.T) {
 	require.Contains(t, out, "hello")
 	out, err = s.run("ops", s.project.Services["ops"].Command...)
 	require.NoError(t, err, out)
-	for _, name := range nodes {
+	for _, name := range gateways {
+		out, err = s.run("ops", "get", "greeting", "--endpoints", name+":7300")
+		require.NoError(t, err, out)
+		require.Contains(t, out, "hello", "a gateway answers")
+	}
+	for _, name := range slices.Concat(gateways, nodes) {
 		stop(name)
 	}
 }

@@ -50,13 +50,13 @@ func newGateway() *cobra.Command {
 	flags.Uint64Var(&cfg.ID, "id", 0, "this gateway's id, 1 or more, which no node has")
 	flags.Uint64Var(&cfg.Cluster, "cluster", 1, "id of the cluster, that of the nodes")
 	flags.StringVar(&peers, "peers", "", "nodes of the cluster, id=host:port,...; the others are learned from these")
-	flags.StringVar(&cfg.Listen, "listen", "", "where to listen for nodes, which must reach this address")
+	flags.StringVar(&cfg.Listen, "listen", "", "where to listen for nodes")
+	flags.StringVar(&cfg.Advertise, "advertise", "", "where nodes reach the gateway (default: --listen)")
 	flags.StringVar(&cfg.ClientListen, "client-listen", defaultClientAddress, "where to listen for clients")
 	addTLS(cmd, &cfg.TLS, "nodes and clients need certificates of the same authority then", false)
 	flags.BoolVar(&cfg.Unprotected, "unprotected", false, "without certificates, listen also where other machines come in: whoever does reads and writes")
 	flags.DurationVar(&cfg.Tick, "tick", 50*time.Millisecond, fmt.Sprintf("the gateway's clock, %v to %v; a home that is silent for 10 ticks is left", node.MinTick, node.MaxTick))
 	flags.StringVar(&logFormat, "log-format", logs.Console, "of the log on standard error: console or json")
 	flags.StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")
-	addSettings(cmd)
 	return cmd
 }

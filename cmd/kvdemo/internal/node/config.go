@@ -62,6 +62,7 @@ type Config struct {
 	Cluster      uint64            // the cluster it belongs to, at least 1
 	Peers        map[uint64]string // host:port of all first members, or those at the time of Join, this one too
 	Listen       string            // where to listen for peers; empty: Peers[ID]
+	Advertise    string            // of a gateway: where nodes reach it; empty: Listen
 	ClientListen string            // where to listen for clients
 	RespListen   string            // where to listen for clients of Redis; empty: nowhere
 	RespPassword string            // what clients of Redis give with AUTH; empty: nothing

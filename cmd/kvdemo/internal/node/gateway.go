@@ -47,7 +47,7 @@ type gateway struct {
 }
 
 // RunGateway runs a gateway until ctx ends. Of the configuration count ID, Cluster, Peers, which are nodes to ask,
-// Listen, ClientListen, TLS, Unprotected, Tick and Log.
+// Listen, Advertise, ClientListen, TLS, Unprotected, Tick and Log.
 func RunGateway(ctx context.Context, cfg Config) (err error) {
 	if err := cfg.ValidateGateway(); err != nil {
 		return err
@@ -62,7 +62,7 @@ func RunGateway(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	g.weft, err = weft.Open(weft.Options{
-		Gateway: true, Cluster: cfg.Cluster, ID: cfg.ID, Listen: cfg.Listen, Peers: cfg.Peers, TLS: weft.TLS(cfg.TLS), TickInterval: cfg.Tick,
+		Gateway: true, Cluster: cfg.Cluster, ID: cfg.ID, Listen: cfg.Listen, Advertise: cfg.Advertise, Peers: cfg.Peers, TLS: weft.TLS(cfg.TLS), TickInterval: cfg.Tick,
 		BudgetBytes: queueBytes, Logger: cfg.Log, ConfigureTransport: func(c *transport.Config) { c.Listener = nodes },
 	})
 	if err != nil {
@@ -101,7 +101,12 @@ func (c Config) ValidateGateway() error {
 		bad("id", c.ID, "one that no node has: --peers has the node %d=%s", c.ID, at)
 	}
 	if c.Listen == "" {
-		bad("listen", "none", "an address of this gateway that nodes can reach")
+		bad("listen", "none", "an address for nodes")
+	}
+	if c.Advertise != "" {
+		if err := client.CheckAddress(c.Advertise); err != nil {
+			errs = append(errs, fmt.Errorf("--advertise: %w", err))
+		}
 	}
 	if t := c.TLS; t != (certs.Files{}) && (t.Cert == "" || t.Key == "" || t.CA == "") {
 		errs = append(errs, errors.New("--tls-cert, --tls-key, --tls-ca: some are missing, want all three or none"))
