@@ -98,6 +98,11 @@ func TestBadCommandLines(t *testing.T) {
 				"--retain-bytes: 0, want 1 or more", "--flush-interval: 0s, want more than 0",
 			},
 		},
+		{[]string{"gateway"}, exitUsage, []string{"--id: 0, want 1 or more, and one that no node has", "--peers: none", "--listen: none"}},
+		{
+			[]string{"gateway", "--id", "1", "--peers", "1=h:1", "--listen", "h:2", "--advertise", "x", "--tls-key", "k"}, exitUsage,
+			[]string{"--id: 1, want one that no node has: --peers has the node 1=h:1", `--advertise: address "x"`, "--tls-cert, --tls-key, --tls-ca: some are missing"},
+		},
 		{with("--groups", "0", "--balance-interval", "-1s"), exitUsage, []string{"--groups: 0, want 1 to 1024", "--balance-interval: -1s, want 0 or more"}},
 		{with("--leader-weight", "1001"), exitUsage, []string{"--leader-weight: 1001, want 0 to 1000"}},
 		{[]string{"leader-weight", "1001"}, exitUsage, []string{"WEIGHT: 1001, want 0 to 1000"}},
