@@ -102,7 +102,7 @@ type Querier interface {
 // ResultEncoder is an optional interface of a [StateMachine] whose results are to reach callers at gateways. A
 // result of the type []byte, and nil, need none.
 type ResultEncoder interface {
-	// EncodeResult returns the bytes of a result of Apply, at most 1 MiB, and depends on nothing else. The error says why
+	// EncodeResult returns the bytes of a result of Apply, at most 8 MiB, and depends on nothing else. The error says why
 	// there are none. EncodeResult is called by another goroutine than Apply, and must not wait.
 	EncodeResult(result any) ([]byte, error)
 }

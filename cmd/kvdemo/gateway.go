@@ -18,7 +18,7 @@ import (
 
 func newGateway() *cobra.Command {
 	var cfg node.Config
-	var peers, logFormat, logLevel string
+	var peers, passwordFile, logFormat, logLevel string
 	cmd := &cobra.Command{
 		Use:   "gateway",
 		Short: "Serve clients without data: batch their writes, and ask nodes the rest",
@@ -37,6 +37,11 @@ func newGateway() *cobra.Command {
 				cfg.Peers, err = node.ParsePeers("peers", peers)
 				errs = append(errs, err)
 			}
+			if passwordFile != "" {
+				var err error
+				cfg.RespPassword, err = readPassword(passwordFile)
+				errs = append(errs, err)
+			}
 			log, level, err := logs.New(cmd.ErrOrStderr(), logFormat, logLevel)
 			cfg.Log, cfg.LogLevel = log, level
 			if err := errors.Join(append(errs, err, cfg.ValidateGateway())...); err != nil {
@@ -53,6 +58,8 @@ func newGateway() *cobra.Command {
 	flags.StringVar(&cfg.Listen, "listen", "", "where to listen for nodes")
 	flags.StringVar(&cfg.Advertise, "advertise", "", "where nodes reach the gateway (default: --listen)")
 	flags.StringVar(&cfg.ClientListen, "client-listen", defaultClientAddress, "where to listen for clients")
+	flags.StringVar(&cfg.RespListen, "resp", "", "where to listen for clients of Redis (default: nowhere); with certificates, such clients need TLS, too")
+	flags.StringVar(&passwordFile, "resp-password-file", "", "file with the password that clients of --resp give (default: none is wanted)")
 	addTLS(cmd, &cfg.TLS, "nodes and clients need certificates of the same authority then", false)
 	flags.BoolVar(&cfg.Unprotected, "unprotected", false, "without certificates, listen also where other machines come in: whoever does reads and writes")
 	flags.DurationVar(&cfg.Tick, "tick", 50*time.Millisecond, fmt.Sprintf("the gateway's clock, %v to %v; a home that is silent for 10 ticks is left", node.MinTick, node.MaxTick))

@@ -29,6 +29,7 @@ type gates struct {
 	s         *servers
 	args      [][]string
 	endpoints []string
+	redis     []string // addresses
 	cmds      []*exec.Cmd
 }
 
@@ -36,9 +37,9 @@ func startGates(s *servers, count int) *gates {
 	g := &gates{t: s.t, s: s, cmds: make([]*exec.Cmd, count)}
 	peers := s.args[0][6]
 	for i := range count {
-		g.endpoints = append(g.endpoints, freePort(s.t))
+		g.endpoints, g.redis = append(g.endpoints, freePort(s.t)), append(g.redis, freePort(s.t))
 		g.args = append(g.args, []string{
-			"gateway", "--id", fmt.Sprint(101 + i), "--cluster", "9", "--peers", peers, "--listen", freePort(s.t), "--client-listen", g.endpoints[i], "--tick", "20ms",
+			"gateway", "--id", fmt.Sprint(101 + i), "--cluster", "9", "--peers", peers, "--listen", freePort(s.t), "--client-listen", g.endpoints[i], "--resp", g.redis[i], "--tick", "20ms",
 		})
 		g.start(i)
 	}
@@ -63,6 +64,11 @@ func (g *gates) start(i int) {
 	defer func() { _ = log.Close() }() // the process has its own descriptor
 	g.cmds[i].Stderr = log
 	require.NoError(g.t, g.cmds[i].Start())
+}
+
+func (g *gates) kill(i int) {
+	require.NoError(g.t, g.cmds[i].Process.Kill())
+	_ = g.cmds[i].Wait() // says that it was killed
 }
 
 func (g *gates) do(stdin string, args ...string) result {
@@ -130,8 +136,7 @@ func TestGatewaysServeClientsAndLoseNothingThatWasAcknowledged(t *testing.T) {
 	s.kill(leader)
 	more("writes after the leader was killed")
 	s.start(leader)
-	require.NoError(t, g.cmds[0].Process.Kill())
-	_ = g.cmds[0].Wait() // says that it was killed
+	g.kill(0)
 	more("writes after a gateway was killed")
 	g.start(0)
 	more("writes after both are back")

@@ -241,13 +241,15 @@ func (in registerOp) swap(ctx context.Context, c *redis.Client) (swapped bool, e
 	return err == nil, err
 }
 
-// Histories of clients of Redis are linearizable while nodes are killed and come back.
+// Histories of clients of Redis, of nodes and of gateways, are linearizable while both are killed and come back.
 func TestRedisHistoriesAreLinearizable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	s, addresses := newRespServers(t)
+	s, nodes := newRespServers(t)
 	s.leader()
+	g := startGates(s, 2)
+	addresses := append(nodes[:], g.redis...)
 	ctx, cancel := context.WithCancel(t.Context())
 	h := &history{start: time.Now()}
 	var workers sync.WaitGroup
@@ -256,18 +258,18 @@ func TestRedisHistoriesAreLinearizable(t *testing.T) {
 	for w := range 6 {
 		workers.Go(func() {
 			rng := rand.New(rand.NewPCG(19, uint64(w)))
-			var clients [3]*redis.Client
-			for i := range clients {
-				clients[i] = redisClient(t, addresses[i])
+			var clients []*redis.Client
+			for _, address := range addresses {
+				clients = append(clients, redisClient(t, address))
 			}
-			at := w % 3
+			at := w % len(clients)
 			for n := 0; ctx.Err() == nil; n++ {
 				in := registerOp{key: fmt.Sprint("k", rng.IntN(3)), op: []string{"get", "get", "set", "incr", "del", "cas"}[rng.IntN(6)], value: rng.IntN(4), old: rng.IntN(5) - 1}
 				if kind := rng.IntN(4); kind > 1 {
 					in.key, in.op = fmt.Sprint([]string{"h", "z"}[kind-2], rng.IntN(2)), []string{"get", "get", "add", "add", "del"}[rng.IntN(5)]
 				}
 				if !h.do(t.Context(), w, clients[at], in) || rng.IntN(8) == 0 {
-					at = (at + 1) % 3
+					at = (at + 1) % len(clients)
 				}
 			}
 		})
@@ -276,8 +278,11 @@ func TestRedisHistoriesAreLinearizable(t *testing.T) {
 		until := h.done.Load() + n
 		eventually(t, "operations", func() bool { return h.done.Load() >= until })
 	}
-	for range 2 {
+	for i := range 2 {
 		more(100)
+		g.kill(i)
+		more(60)
+		g.start(i)
 		lead := s.leader()
 		s.kill(lead)
 		more(60)

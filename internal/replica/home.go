@@ -39,8 +39,8 @@ type home struct {
 const (
 	maxGuests       = 1024
 	maxKeptBytes    = 64 << 20 // of results
-	maxResultBytes  = 1 << 20  // of one result
-	maxBatchResults = 8 << 20  // of all results of a batch
+	maxResultBytes  = 8 << 20  // of one result
+	maxBatchResults = 16 << 20 // of all results of a batch
 	maxReasonBytes  = 512      // for a result that has none
 	maxReportBytes  = 1 << 20  // from which on the next report begins
 	maxAgainBytes   = 4 << 20  // sent again at a time

@@ -119,3 +119,89 @@ func DecodeResult(b []byte) (Result, error) {
 	}
 	return r, nil
 }
+
+// EncodeLook encodes actions that only read, for [Store.AnswerLook].
+func EncodeLook(actions []Action) ([]byte, error) {
+	c := Command{Op: OpTxn, Txn: &Txn{Then: actions}}
+	return c.Checked()
+}
+
+// LookedAt returns the group, of so many, of the keys of encoded actions, which must be of one.
+func LookedAt(b []byte, groups int) (group uint64, err error) {
+	p, err := parse(b)
+	if err != nil {
+		return 0, err
+	}
+	if p.op != OpTxn || len(p.txn.lists[0]) == 0 {
+		return 0, fmt.Errorf("%w: a %v, want actions that read", ErrInvalid, p.op)
+	}
+	group = GroupOf(string(p.txn.lists[0][0].key), groups)
+	for _, a := range p.txn.lists[0] {
+		if other := GroupOf(string(a.key), groups); other != group {
+			return 0, fmt.Errorf("%w: keys of groups %d and %d, want keys of one", ErrInvalid, group, other)
+		}
+	}
+	return group, nil
+}
+
+// AnswerLook is Look for encoded actions, with the results encoded for [DecodeLook].
+func (s *Store) AnswerLook(b []byte) ([]byte, error) {
+	p, err := parse(b)
+	if err != nil {
+		return nil, err
+	}
+	if p.op != OpTxn || len(p.txn.compares)+len(p.txn.lists[1]) > 0 {
+		return nil, fmt.Errorf("%w: a %v, want actions that read", ErrInvalid, p.op)
+	}
+	actions := make([]Action, len(p.txn.lists[0]))
+	for i, a := range p.txn.lists[0] {
+		actions[i] = Action{Kind: a.kind, Key: string(a.key), Value: a.value}
+	}
+	results, err := s.Look(actions)
+	if err != nil {
+		return nil, err
+	}
+	return (&TxnResult{Actions: results}).append(nil), nil
+}
+
+// DecodeLook decodes the results of so many actions. They share the bytes.
+func DecodeLook(b []byte, actions int) ([]ActionResult, error) {
+	in := input{b: b}
+	r := in.txnResult()
+	if in.what != "" || len(in.b) > 0 || len(r.Actions) != actions {
+		return nil, fmt.Errorf("%w: %d results in %d bytes, want %d", ErrInvalid, len(r.Actions), len(b), actions)
+	}
+	return r.Actions, nil
+}
+
+// EncodeEvents encodes events for [DecodeEvents].
+func EncodeEvents(events []Event) (b []byte) {
+	for _, e := range events {
+		b = binary.AppendUvarint(append(b, byte(e.Kind)), e.Revision)
+		b = binary.AppendUvarint(appendBytes(b, []byte(e.Key)), uint64(e.Size))
+		has := byte(0)
+		if e.Value != nil {
+			has = 1
+		}
+		b = appendBytes(append(b, has), e.Value)
+	}
+	return b
+}
+
+// DecodeEvents is the inverse of [EncodeEvents]. The values share the bytes.
+func DecodeEvents(b []byte) (events []Event, err error) {
+	in := input{b: b}
+	for len(in.b) > 0 && in.what == "" {
+		e := Event{Kind: EventKind(in.byte("kind")), Revision: in.uvarint("revision")}
+		e.Key, e.Size = string(in.take("key", in.uvarint("key"))), int64(in.uvarint("size"))
+		has := in.byte("has a value")
+		if value := in.take("value", in.uvarint("value")); has != 0 {
+			e.Value = value
+		}
+		events = append(events, e)
+	}
+	if in.what != "" {
+		return nil, fmt.Errorf("%w events: cut off at %q", ErrInvalid, in.what)
+	}
+	return events, nil
+}

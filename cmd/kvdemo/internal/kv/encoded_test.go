@@ -46,3 +46,40 @@ func TestErrorsOfResultsReachGatewaysByKindAndText(t *testing.T) {
 	_, err = (&Store{}).EncodeResult("no result")
 	require.ErrorContains(t, err, "string")
 }
+
+func TestEventsReachGatewaysAsTheyAre(t *testing.T) {
+	want := []Event{{Revision: 1, Kind: 3, Key: "k\xff", Size: 5, Value: []byte("value")}, {Revision: 1 << 40, Key: "large", Size: 1 << 30}, {Key: "empty", Value: []byte{}}}
+	b := EncodeEvents(want)
+	got, err := DecodeEvents(b)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	none, err := DecodeEvents(nil)
+	require.NoError(t, err)
+	require.Empty(t, none)
+	cut := 0
+	for n := 1; n < len(b); n++ {
+		if _, err := DecodeEvents(b[:n]); err != nil {
+			require.ErrorIs(t, err, ErrInvalid)
+			cut++
+		}
+	}
+	require.Equal(t, len(b)-1-2, cut, "but for the ends of the first and the second event")
+}
+
+func TestLooksOfGatewaysAreOfOneGroupAndOnlyRead(t *testing.T) {
+	read, err := EncodeLook([]Action{{Kind: ActGet, Key: "a"}})
+	require.NoError(t, err)
+	group, err := LookedAt(read, 5)
+	require.NoError(t, err)
+	require.Equal(t, GroupOf("a", 5), group)
+	two, err := EncodeLook([]Action{{Kind: ActGet, Key: "a"}, {Kind: ActHas, Key: "b"}, {Kind: ActHas, Key: "c"}, {Kind: ActHas, Key: "d"}})
+	require.NoError(t, err)
+	_, err = LookedAt(two, 1000)
+	require.ErrorIs(t, err, ErrInvalid)
+	for _, b := range [][]byte{nil, {0}, (&Command{Op: OpDelete, Key: "a"}).Encode()} {
+		_, err = LookedAt(b, 1)
+		require.ErrorIs(t, err, ErrInvalid)
+	}
+	_, err = DecodeLook((&TxnResult{Actions: []ActionResult{{}}}).append(nil), 2)
+	require.ErrorIs(t, err, ErrInvalid)
+}

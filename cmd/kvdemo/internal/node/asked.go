@@ -36,6 +36,15 @@ const (
 	askEnable    question = 5 // a Position: the group, and as revision the level; StatusRequest
 	askWatchFrom question = 6 // WatchRequest, a WatchRequest with the positions to begin behind
 	askWatch     question = 7 // WatchRequest behind one position, WatchResponse
+
+	// For clients of Redis; with a read barrier but for askEvents.
+	askLook      question = 8  // BytesValue of kv.EncodeLook, BytesValue for kv.DecodeLook
+	askCondition question = 9  // GetRequest, a Compare that holds
+	askChanged   question = 10 // a Compare with changed_after, a Compare with exists: it has changed
+	askRevision  question = 11 // a Position with the group, the Position
+	askEvents    question = 12 // a Position, a GetResponse: events from there on for kv.DecodeEvents, and as revision where to go on
+	askPage      question = 13 // BytesValue of a kv.Query by gob, BytesValue of a kv.Page
+	askCount     question = 14 // StatusRequest, a Position whose revision is the number of keys
 )
 
 const (
@@ -106,7 +115,7 @@ func (s *service) answer(ctx context.Context, b []byte) (proto.Message, error) {
 	case askWatch:
 		return answered(ctx, read, s.watchStep)
 	}
-	return nil, status.Errorf(codes.Unimplemented, "question %d, this version of kvdemo answers 1 to %d", b[0], askWatch)
+	return s.answerRedis(ctx, question(b[0]), read)
 }
 
 // answered reads a request and answers it.

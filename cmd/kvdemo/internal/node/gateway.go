@@ -26,6 +26,7 @@ import (
 	"github.com/weftraft/weft"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/resp"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/internal/certs"
@@ -43,11 +44,13 @@ type gateway struct {
 	groups  []*weft.Group // group 1 first
 	secret  sessionsSecret
 	server  *grpc.Server
+	redis   net.Listener // nil without --resp
+	front   *resp.Server // likewise
 	health  *health.Server
 }
 
 // RunGateway runs a gateway until ctx ends. Of the configuration count ID, Cluster, Peers, which are nodes to ask,
-// Listen, Advertise, ClientListen, TLS, Unprotected, Tick and Log.
+// Listen, Advertise, ClientListen, RespListen, RespPassword, TLS, Unprotected, Tick and Log.
 func RunGateway(ctx context.Context, cfg Config) (err error) {
 	if err := cfg.ValidateGateway(); err != nil {
 		return err
@@ -57,6 +60,12 @@ func RunGateway(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeListener(g.clients)) }()
+	if cfg.RespListen != "" {
+		if g.redis, err = listen("resp", cfg.RespListen); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, closeListener(g.redis)) }()
+	}
 	nodes, err := listen("listen", cfg.Listen)
 	if err != nil {
 		return err
@@ -301,6 +310,9 @@ func (g *gateway) newServer() error {
 			return status.Errorf(codes.Unimplemented, "process %d is a gateway: ask a node, such as those of --peers", g.cfg.ID)
 		}))...)
 	kvpb.RegisterKVServer(g.server, g)
+	if g.redis != nil {
+		g.front = newFront(gateBackend{g}, g.cfg, clients)
+	}
 	g.health = health.NewServer()
 	grpc_health_v1.RegisterHealthServer(g.server, g.health)
 	g.health.SetServingStatus(kvpb.KV_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
@@ -311,8 +323,11 @@ func (g *gateway) newServer() error {
 func (g *gateway) serve(ctx context.Context) (err error) {
 	g.cfg.Log.Info("serving", "id", g.cfg.ID, "cluster", g.cfg.Cluster, "role", weft.Gateway, "groups", len(g.groups),
 		"clients", g.clients.Addr().String(), "peers", g.cfg.Listen, "pid", os.Getpid())
-	served := make(chan error, 1)
+	served := make(chan error, 2)
 	go func() { served <- g.server.Serve(g.clients) }()
+	if g.front != nil {
+		go func() { served <- serveFront(g.front, g.redis) }()
+	}
 	select {
 	case <-ctx.Done():
 		g.cfg.Log.Info("stopping", "reason", context.Cause(ctx))
@@ -320,6 +335,9 @@ func (g *gateway) serve(ctx context.Context) (err error) {
 		err = fmt.Errorf("serve clients: %w", err)
 	}
 	g.health.Shutdown()
+	if g.front != nil {
+		err = errors.Join(err, g.front.Close())
+	}
 	stopServer(g.server, stopTimeout)
 	return err
 }

@@ -341,7 +341,7 @@ func (n *node) newServer() error {
 	n.service = n.newService()
 	kvpb.RegisterKVServer(n.server, n.service)
 	if n.redis != nil {
-		n.front = n.newFront(n.service, clients)
+		n.front = newFront(redisBackend{n.service, n}, n.cfg, clients)
 	}
 	kvpb.RegisterAdminServer(n.server, &admin{n: n, turn: make(chan struct{}, 1)})
 	n.health = health.NewServer()
@@ -376,7 +376,7 @@ func (n *node) serve(ctx context.Context) error {
 	}
 	served := make(chan error, 2)
 	if n.front != nil {
-		running.Go(func() { served <- n.serveFront() })
+		running.Go(func() { served <- serveFront(n.front, n.redis) })
 	}
 	running.Go(func() { served <- n.server.Serve(n.clients) })
 	for _, g := range n.groups {

@@ -5,7 +5,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -13,7 +12,6 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/resp"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
-	"github.com/weftraft/weft/rawnode"
 )
 
 // redisBackend is the node as clients of Redis see it.
@@ -24,8 +22,8 @@ type redisBackend struct {
 
 // newFront returns the server of --resp. A client has to show the certificate that it
 // would show to the gRPC service.
-func (n *node) newFront(s *service, clients *secure.Server) *resp.Server {
-	cfg := resp.Config{Backend: redisBackend{s, n}, Log: n.cfg.Log.With("part", "resp"), Timeout: defaultDeadline, Strangers: clients.Strangers, Password: n.cfg.RespPassword}
+func newFront(backend resp.Backend, c Config, clients *secure.Server) *resp.Server {
+	cfg := resp.Config{Backend: backend, Log: c.Log.With("part", "resp"), Timeout: defaultDeadline, Strangers: clients.Strangers, Password: c.RespPassword}
 	if clients.Keyring != nil {
 		cfg.Secure = func(raw net.Conn) (net.Conn, error) { return clients.Admit(raw) }
 	}
@@ -33,8 +31,8 @@ func (n *node) newFront(s *service, clients *secure.Server) *resp.Server {
 }
 
 // serveFront serves until the front is closed.
-func (n *node) serveFront() error {
-	if err := n.front.Serve(n.redis); err != nil {
+func serveFront(front *resp.Server, l net.Listener) error {
+	if err := front.Serve(l); err != nil {
 		return fmt.Errorf("serve --resp: %w", err)
 	}
 	return nil
@@ -44,7 +42,9 @@ func (n *node) serveFront() error {
 func (b redisBackend) Groups() int { return len(b.groups) }
 
 // State implements resp.Backend.
-func (b redisBackend) State(group uint64) *kv.Store { return b.groups[group-1].state() }
+func (b redisBackend) State(group uint64) resp.State {
+	return resp.Local{Store: b.groups[group-1].state()}
+}
 
 // Barrier implements resp.Backend.
 func (b redisBackend) Barrier(ctx context.Context, groups ...uint64) error {
@@ -59,11 +59,7 @@ func (b redisBackend) Barrier(ctx context.Context, groups ...uint64) error {
 // Transact implements resp.Backend.
 func (b redisBackend) Transact(ctx context.Context, group uint64, x *kv.Txn) (kv.Result, error) {
 	_, r, err := b.transact(ctx, group, kv.Command{Op: kv.OpTxn, Txn: x}, nil)
-	var call *rawnode.CallError
-	if errors.As(err, &call) && !errors.Is(call, rawnode.ErrRefused) {
-		err = unknownOutcome{err}
-	}
-	return r, err
+	return r, toldUnknown(err)
 }
 
 // unknownOutcome is an error of a write that may have happened.

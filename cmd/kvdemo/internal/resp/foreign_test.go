@@ -35,7 +35,7 @@ func TestLinesOfAnotherProtocolAreNotCarriedOut(t *testing.T) {
 				rest = rest[n:]
 			}
 			_, _ = io.ReadAll(w.r) // until it ends, or is reset
-			_, _, err := g.State(1).Get("stolen")
+			_, _, err := g.stores[0].Get("stolen")
 			require.ErrorIs(t, err, kv.ErrNotFound, "%s, %d bytes at a time", name, cut)
 		}
 	}

@@ -136,8 +136,8 @@ func (s *Server) exec(ctx context.Context, x *kv.Txn, keys []watched) (*kv.TxnRe
 			return nil, err
 		}
 		for _, w := range keys {
-			if s.cfg.Backend.State(group).Changed(w.Key, w.revision) {
-				return &kv.TxnResult{}, nil
+			if changed, err := s.cfg.Backend.State(group).Changed(ctx, w.Key, w.revision); changed || err != nil {
+				return &kv.TxnResult{}, err
 			}
 		}
 	}
@@ -166,8 +166,11 @@ func doWatch(c *client, conn redcon.Conn, args [][]byte) {
 	var fresh []watched
 	for _, a := range p.actions {
 		store := s.cfg.Backend.State(kv.GroupOf(a.Key, s.cfg.Backend.Groups()))
-		w := watched{revision: store.Revision()}
-		if w.Compare, err = store.Condition(a.Key); err != nil {
+		var w watched
+		if w.revision, err = store.Revision(ctx); err == nil {
+			w.Compare, err = store.Condition(ctx, a.Key)
+		}
+		if err != nil {
 			conn.WriteError(explain(err))
 			return
 		}

@@ -241,7 +241,7 @@ func (s *Server) read(ctx context.Context, actions []kv.Action) ([]kv.ActionResu
 		return nil, err
 	}
 	if len(groups) == 1 {
-		return b.State(groups[0]).Look(actions)
+		return b.State(groups[0]).Look(ctx, actions)
 	}
 	results := make([]kv.ActionResult, len(actions))
 	for _, g := range groups {
@@ -252,7 +252,7 @@ func (s *Server) read(ctx context.Context, actions []kv.Action) ([]kv.ActionResu
 				some, at = append(some, a), append(at, i)
 			}
 		}
-		found, err := b.State(g).Look(some)
+		found, err := b.State(g).Look(ctx, some)
 		if err != nil {
 			return nil, err
 		}

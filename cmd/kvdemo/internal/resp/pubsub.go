@@ -69,7 +69,12 @@ func doSubscribe(patterns bool) func(*client, redcon.Conn, [][]byte) {
 			return
 		}
 		for i := range from {
-			from[i] = s.cfg.Backend.State(uint64(i+1)).Revision() + 1
+			now, err := s.cfg.Backend.State(uint64(i + 1)).Revision(ctx)
+			if err != nil {
+				conn.WriteError(explain(err))
+				return
+			}
+			from[i] = now + 1
 		}
 		c.left, c.detached = true, true
 		sub := &subscriber{client: c, conn: conn.Detach(), channels: map[string]bool{}, patterns: map[string]*regexp.Regexp{}}
@@ -234,9 +239,9 @@ func (u *subscriber) unsubscribe(name string, patterns bool, args [][]byte) {
 }
 
 // send sends the changes of a group.
-func (u *subscriber) send(ctx context.Context, store *kv.Store, next uint64) {
+func (u *subscriber) send(ctx context.Context, state State, next uint64) {
 	for {
-		events, following, more, err := store.Events(next, eventPage)
+		events, following, more, err := state.Events(ctx, next, eventPage)
 		if err != nil {
 			u.mu.Lock()
 			u.conn.WriteError(clean("ERR the subscriber is too slow: " + err.Error()))
@@ -248,7 +253,7 @@ func (u *subscriber) send(ctx context.Context, store *kv.Store, next uint64) {
 		if err := u.messages(events); err != nil {
 			return
 		}
-		if more == nil {
+		if more == nil && ctx.Err() == nil {
 			continue
 		}
 		select {

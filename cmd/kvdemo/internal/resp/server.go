@@ -41,14 +41,49 @@ type Backend interface {
 	Transact(ctx context.Context, group uint64, x *kv.Txn) (kv.Result, error)
 	// Barrier returns when the states of the groups may answer linearizable reads.
 	Barrier(ctx context.Context, groups ...uint64) error
-	// State is what the node has applied of a group.
-	State(group uint64) *kv.Store
+	// State returns what reads behind a barrier see of a group.
+	State(group uint64) State
 	// List returns keys of all groups in their order, linearizable.
 	List(ctx context.Context, q kv.Query) (kv.Page, error)
 	// Count returns how many keys all groups have, linearizable.
 	Count(ctx context.Context) (int64, error)
 	// Info returns what INFO says of the node, as name and value.
 	Info() [][2]string
+}
+
+// State is what the front reads of a group: see the methods of kv.Store with these names.
+type State interface {
+	Look(ctx context.Context, actions []kv.Action) ([]kv.ActionResult, error)
+	Condition(ctx context.Context, key string) (kv.Compare, error)
+	Changed(ctx context.Context, key string, since uint64) (bool, error)
+	Revision(ctx context.Context) (uint64, error)
+	Events(ctx context.Context, from uint64, limit int) (events []kv.Event, next uint64, more <-chan struct{}, err error)
+}
+
+// Local is the State of a store in this process.
+type Local struct{ *kv.Store }
+
+// Look implements State.
+func (l Local) Look(_ context.Context, actions []kv.Action) ([]kv.ActionResult, error) {
+	return l.Store.Look(actions)
+}
+
+// Condition implements State.
+func (l Local) Condition(_ context.Context, key string) (kv.Compare, error) {
+	return l.Store.Condition(key)
+}
+
+// Changed implements State.
+func (l Local) Changed(_ context.Context, key string, since uint64) (bool, error) {
+	return l.Store.Changed(key, since), nil
+}
+
+// Revision implements State.
+func (l Local) Revision(context.Context) (uint64, error) { return l.Store.Revision(), nil }
+
+// Events implements State.
+func (l Local) Events(_ context.Context, from uint64, limit int) ([]kv.Event, uint64, <-chan struct{}, error) {
+	return l.Store.Events(from, limit)
 }
 
 // Bounds of a Server.

@@ -68,10 +68,10 @@ func (g *groups) apply(group uint64, c kv.Command) (kv.Result, error) {
 	return r, r.Err
 }
 
-func (g *groups) Groups() int                  { return len(g.stores) }
-func (g *groups) State(group uint64) *kv.Store { return g.stores[group-1] }
-func (g *groups) Info() [][2]string            { return [][2]string{{"node", "1\r\nx"}} }
-func (g *groups) failure() error               { g.mu.Lock(); defer g.mu.Unlock(); return g.fail }
+func (g *groups) Groups() int              { return len(g.stores) }
+func (g *groups) State(group uint64) State { return Local{g.stores[group-1]} }
+func (g *groups) Info() [][2]string        { return [][2]string{{"node", "1\r\nx"}} }
+func (g *groups) failure() error           { g.mu.Lock(); defer g.mu.Unlock(); return g.fail }
 func (g *groups) Barrier(context.Context, ...uint64) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -428,7 +428,7 @@ func TestTimesToLiveInATransactionCountFromExec(t *testing.T) {
 	w.send("EXEC\r\n")
 	w.want("*6\r\n:1\r\n+OK\r\n+OK\r\n:1\r\n+OK\r\n:1\r\n")
 	for _, key := range []string{"a", "b", "c"} {
-		deadline, err := g.State(1).Deadline(key)
+		deadline, err := g.stores[0].Deadline(key)
 		require.NoError(t, err)
 		require.WithinDuration(t, s.now().Add(time.Minute), time.UnixMilli(deadline), time.Minute, key)
 	}

@@ -1,0 +1,281 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/resp"
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/rawnode"
+)
+
+// answerRedis answers a question of a gateway that serves a client of Redis.
+func (s *service) answerRedis(ctx context.Context, q question, read func(proto.Message) error) (proto.Message, error) {
+	switch q {
+	case askLook:
+		return answered(ctx, read, s.look)
+	case askCondition:
+		return answered(ctx, read, s.condition)
+	case askChanged:
+		return answered(ctx, read, s.changed)
+	case askRevision:
+		return answered(ctx, read, s.revisionOf)
+	case askEvents:
+		return answered(ctx, read, s.events)
+	case askPage:
+		return answered(ctx, read, s.page)
+	case askCount:
+		return answered(ctx, read, s.count)
+	}
+	return nil, status.Errorf(codes.Unimplemented, "question %d, this version of kvdemo answers 1 to %d", q, askCount)
+}
+
+// fresh returns the state of a group behind a read barrier.
+func (s *service) fresh(ctx context.Context, group uint64) (*kv.Store, error) {
+	if group < 1 || group > uint64(len(s.groups)) {
+		return nil, fmt.Errorf("%w group %d, want 1 to %d", kv.ErrInvalid, group, len(s.groups))
+	}
+	g := s.groups[group-1]
+	_, err := s.barrier(ctx, readRequest{}, g)
+	return g.state(), err
+}
+
+func (s *service) look(ctx context.Context, b *wrapperspb.BytesValue) (*wrapperspb.BytesValue, error) {
+	group, err := kv.LookedAt(b.GetValue(), len(s.groups))
+	if err != nil {
+		return nil, err
+	}
+	state, err := s.fresh(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	results, err := state.AnswerLook(b.GetValue())
+	return wrapperspb.Bytes(results), err
+}
+
+func (s *service) condition(ctx context.Context, req *kvpb.GetRequest) (*kvpb.Compare, error) {
+	state, err := s.fresh(ctx, s.groupOf(req.GetKey()))
+	if err != nil {
+		return nil, err
+	}
+	c, err := state.Condition(req.GetKey())
+	if err != nil {
+		return nil, err
+	}
+	if c.Kind == kv.CompareAbsent {
+		return &kvpb.Compare{Want: &kvpb.Compare_Exists{}}, nil
+	}
+	return &kvpb.Compare{Want: &kvpb.Compare_Sha256{Sha256: c.SHA256[:]}}, nil
+}
+
+func (s *service) changed(ctx context.Context, c *kvpb.Compare) (*kvpb.Compare, error) {
+	state, err := s.fresh(ctx, s.groupOf(c.GetKey()))
+	if err != nil {
+		return nil, err
+	}
+	return &kvpb.Compare{Want: &kvpb.Compare_Exists{Exists: state.Changed(c.GetKey(), c.GetChangedAfter())}}, nil
+}
+
+func (s *service) revisionOf(ctx context.Context, p *kvpb.Position) (*kvpb.Position, error) {
+	state, err := s.fresh(ctx, p.GetGroup())
+	if err != nil {
+		return nil, err
+	}
+	return &kvpb.Position{Group: p.GetGroup(), Revision: state.Revision()}, nil
+}
+
+// events returns events as soon as there are some, or none after watchWait.
+func (s *service) events(ctx context.Context, p *kvpb.Position) (*kvpb.GetResponse, error) {
+	if p.GetGroup() < 1 || p.GetGroup() > uint64(len(s.groups)) {
+		return nil, fmt.Errorf("%w group %d, want 1 to %d", kv.ErrInvalid, p.GetGroup(), len(s.groups))
+	}
+	state, next := s.groups[p.GetGroup()-1].state(), p.GetRevision()
+	wait := time.NewTimer(watchWait)
+	defer wait.Stop()
+	for {
+		events, following, more, err := state.Events(next, watchPage)
+		if err != nil {
+			return nil, err
+		}
+		if next = following; len(events) > 0 {
+			return &kvpb.GetResponse{Value: kv.EncodeEvents(events), Revision: next}, nil
+		}
+		if more == nil {
+			more = closed
+		}
+		select {
+		case <-more:
+		case <-wait.C:
+			return &kvpb.GetResponse{Revision: next}, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-s.watches.ending:
+			return nil, errWatchEnded
+		}
+	}
+}
+
+func (s *service) page(ctx context.Context, b *wrapperspb.BytesValue) (*wrapperspb.BytesValue, error) {
+	var q kv.Query
+	if err := gob.NewDecoder(bytes.NewReader(b.GetValue())).Decode(&q); err != nil {
+		return nil, fmt.Errorf("%w query: %w", kv.ErrInvalid, err)
+	}
+	if _, err := s.barrier(ctx, readRequest{span: prefixSpan(q.Prefix)}, s.groups...); err != nil {
+		return nil, err
+	}
+	page, _, err := s.list(q)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = gob.NewEncoder(&out).Encode(page)
+	return wrapperspb.Bytes(out.Bytes()), err
+}
+
+func (s *service) count(ctx context.Context, _ *kvpb.StatusRequest) (*kvpb.Position, error) {
+	if _, err := s.barrier(ctx, readRequest{}, s.groups...); err != nil {
+		return nil, err
+	}
+	all := int64(0)
+	for _, g := range s.groups {
+		n, err := g.state().Count(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all += n
+	}
+	return &kvpb.Position{Revision: uint64(all)}, nil
+}
+
+// gateBackend is the resp.Backend of a gateway, whose questions have read barriers of their own.
+type gateBackend struct{ *gateway }
+
+// Groups implements resp.Backend.
+func (b gateBackend) Groups() int { return len(b.groups) }
+
+// Barrier implements resp.Backend.
+func (b gateBackend) Barrier(context.Context, ...uint64) error { return nil }
+
+// Transact implements resp.Backend.
+func (b gateBackend) Transact(ctx context.Context, group uint64, x *kv.Txn) (kv.Result, error) {
+	_, r, err := b.transact(ctx, group, kv.Command{Op: kv.OpTxn, Txn: x}, nil)
+	return r, toldUnknown(err)
+}
+
+// List implements resp.Backend.
+func (b gateBackend) List(ctx context.Context, q kv.Query) (page kv.Page, err error) {
+	var in bytes.Buffer
+	if err := gob.NewEncoder(&in).Encode(q); err != nil {
+		return page, err
+	}
+	var out wrapperspb.BytesValue
+	if err := b.ask(ctx, askPage, wrapperspb.Bytes(in.Bytes()), &out); err != nil {
+		return page, err
+	}
+	err = gob.NewDecoder(bytes.NewReader(out.GetValue())).Decode(&page)
+	return page, err
+}
+
+// Count implements resp.Backend.
+func (b gateBackend) Count(ctx context.Context) (int64, error) {
+	var n kvpb.Position
+	err := b.ask(ctx, askCount, &kvpb.StatusRequest{}, &n)
+	return int64(n.GetRevision()), err
+}
+
+// Info implements resp.Backend.
+func (b gateBackend) Info() [][2]string {
+	at := b.groups[0].Gateway().Status()
+	number := func(v uint64) string { return strconv.FormatUint(v, 10) }
+	return [][2]string{
+		{"node", number(b.cfg.ID)}, {"cluster", number(b.cfg.Cluster)}, {"groups", strconv.Itoa(len(b.groups))}, {"group1_role", "gateway"},
+		{"group1_leader", number(at.Lead)}, {"group1_term", number(at.Term)}, {"uptime_ms", number(uint64(time.Since(b.started).Milliseconds()))},
+	}
+}
+
+// askedState is the state of a group, as nodes tell of it.
+type askedState struct {
+	*gateway
+	group uint64
+}
+
+// Look implements resp.State.
+func (s askedState) Look(ctx context.Context, actions []kv.Action) ([]kv.ActionResult, error) {
+	b, err := kv.EncodeLook(actions)
+	if err != nil {
+		return nil, err
+	}
+	var found wrapperspb.BytesValue
+	if err := s.ask(ctx, askLook, wrapperspb.Bytes(b), &found); err != nil {
+		return nil, err
+	}
+	return kv.DecodeLook(found.GetValue(), len(actions))
+}
+
+// Condition implements resp.State.
+func (s askedState) Condition(ctx context.Context, key string) (kv.Compare, error) {
+	var found kvpb.Compare
+	c := kv.Compare{Kind: kv.CompareAbsent, Key: key}
+	if err := s.ask(ctx, askCondition, &kvpb.GetRequest{Key: key}, &found); err != nil {
+		return c, err
+	}
+	if digest := found.GetSha256(); len(digest) == sha256.Size {
+		c.Kind, c.SHA256 = kv.CompareDigest, [sha256.Size]byte(digest)
+	}
+	return c, nil
+}
+
+// Changed implements resp.State.
+func (s askedState) Changed(ctx context.Context, key string, since uint64) (bool, error) {
+	var found kvpb.Compare
+	err := s.ask(ctx, askChanged, &kvpb.Compare{Key: key, Want: &kvpb.Compare_ChangedAfter{ChangedAfter: since}}, &found)
+	return found.GetExists(), err
+}
+
+// Revision implements resp.State.
+func (s askedState) Revision(ctx context.Context) (uint64, error) {
+	var found kvpb.Position
+	err := s.ask(ctx, askRevision, &kvpb.Position{Group: s.group}, &found)
+	return found.GetRevision(), err
+}
+
+// Events implements resp.State. The node has waited already when there are none.
+func (s askedState) Events(ctx context.Context, from uint64, _ int) ([]kv.Event, uint64, <-chan struct{}, error) {
+	var found kvpb.GetResponse
+	switch err := s.ask(ctx, askEvents, &kvpb.Position{Group: s.group, Revision: from}, &found); {
+	case err == nil:
+	case status.Code(err) == codes.Unavailable, status.Code(err) == codes.DeadlineExceeded: // another node may answer
+		return nil, from, nil, nil
+	default:
+		return nil, from, nil, err
+	}
+	events, err := kv.DecodeEvents(found.GetValue())
+	return events, found.GetRevision(), nil, err
+}
+
+// State implements resp.Backend.
+func (b gateBackend) State(group uint64) resp.State { return askedState{b.gateway, group} }
+
+// toldUnknown marks the error of a write that may take effect.
+func toldUnknown(err error) error {
+	var call *rawnode.CallError
+	if errors.As(err, &call) && !errors.Is(call, rawnode.ErrRefused) {
+		return unknownOutcome{err}
+	}
+	return err
+}
