@@ -55,15 +55,9 @@ func hardStateOf(st *pb.HardState) hardState {
 	return hardState{term: st.GetTerm(), vote: st.GetVote(), commit: st.GetCommit()}
 }
 
-// proto returns the hard state for the host, which owns the result. The message and its fields
-// are one object.
+// proto returns the hard state for the host, which owns the result.
 func (h hardState) proto() *pb.HardState {
-	st := &struct {
-		pb.HardState
-		hardState
-	}{hardState: h}
-	st.Term, st.Vote, st.Commit = &st.term, &st.vote, &st.commit
-	return &st.HardState
+	return &pb.HardState{Term: &h.term, Vote: &h.vote, Commit: &h.commit}
 }
 
 // IsEmptyHardState reports whether st is nil or all zero: nothing to write.
