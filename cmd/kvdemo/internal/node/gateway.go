@@ -164,6 +164,9 @@ func (g *gateway) openGroups(ctx context.Context) error {
 		}
 		g.cfg.Log.Warn("no node has answered yet", "peers", g.cfg.ids(), "error", err)
 	}
+	if n := count.GetLimit(); n < 1 || n > MaxGroups {
+		return fmt.Errorf("a node says that there are %d groups, want 1 to %d", n, MaxGroups)
+	}
 	for len(g.groups) < int(count.GetLimit()) {
 		if err := open(); err != nil {
 			return err
@@ -274,8 +277,9 @@ func (g *gateway) watch(ctx context.Context, req *kvpb.WatchRequest, send func(*
 			if len(found.GetEvents()) == 0 && at <= sent+watchProgress {
 				continue
 			}
-			if sent = at; send(found) != nil {
-				return ctx.Err()
+			sent = at
+			if err := send(found); err != nil {
+				return err
 			}
 		}
 	}
