@@ -39,18 +39,18 @@ vet: ## go vet over all modules
 
 .PHONY: test-main
 test-main: ## tests of the main module, with the versions that its go.mod names
-	GOWORK=off $(GO) test -vet=off -timeout 30m $(GOTEST) ./...
+	GOWORK=off $(GO) test -vet=off -timeout 15m $(GOTEST) ./...
 
 .PHONY: test-nested
 test-nested: test-simulators test-programs ## tests of the nested modules
 
 .PHONY: test-programs
 test-programs: ## tests of the commands and of the small nested modules
-	$(GO) test -vet=off -timeout 30m $(GOTEST) $(patsubst %,./%/...,$(filter-out rafttest $(LOCKSTEP),$(NESTED)))
+	$(GO) test -vet=off -timeout 15m $(GOTEST) $(patsubst %,./%/...,$(filter-out rafttest $(LOCKSTEP),$(NESTED)))
 
 .PHONY: test-simulators
 test-simulators: ## tests under rafttest; lockstep with upstream says what it covered
-	$(GO) test -vet=off -timeout 30m $(GOTEST) ./rafttest/...
+	$(GO) test -vet=off -timeout 15m $(GOTEST) ./rafttest/...
 	cd $(LOCKSTEP) && $(GO) test -vet=off -v -timeout 15m $(GOTEST) ./...
 
 .PHONY: test-redis
@@ -297,7 +297,7 @@ compartments: ## one compartment after the other, in virtual time, into docs/dat
 	$(GO) run ./cmd/weftbench compartments --out docs/data/compartments.md
 
 .PHONY: costs
-costs: ## what work takes of a processor, fitted to real processes, into docs/data/costs.md (about 2 minutes)
+costs: ## what work takes of a processor, fitted to real processes, into docs/data/costs.md (about 8 minutes)
 	$(GO) build -o bin/ ./cmd/weftbench && exec bin/weftbench costs --out docs/data/costs.md
 
 .PHONY: bench-reads

@@ -136,7 +136,7 @@ type gatewayCall struct {
 	id       replica.Call // of the loop; 0: not begun
 }
 
-// NewGateway starts a gateway. It does not wait for a node.
+// NewGateway starts a gateway. It does not wait for a node. An error wraps [ErrInvalid], or is the transport's.
 func NewGateway(cfg GatewayConfig) (*Gateway, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -313,8 +313,9 @@ func (g *Gateway) Propose(ctx context.Context, command []byte) (Result, error) {
 	return Result{Value: d.Result, Index: d.Index, Times: d.times}, err
 }
 
-// Query asks the state machine of a replica, a [Querier], behind the read barrier of the options. An error wraps
-// ErrRefused: a query has no effect, and may be asked again.
+// Query asks the state machine of a replica, a [Querier], behind the read barrier of the options. The request has at
+// most MaxCommandBytes, and the answer at most 48 MiB. An error wraps ErrRefused: a query has no effect, and may be
+// asked again.
 func (g *Gateway) Query(ctx context.Context, request []byte, o ReadOptions) ([]byte, ReadResult, error) {
 	d, err := g.call(ctx, "query", len(request), func(r *replica.Gateway, id replica.Call, by replica.Deadline) {
 		r.Query(id, request, replica.ReadOptions(o), by)

@@ -29,7 +29,7 @@ func newCosts() *cobra.Command {
 			"the processes. Other work on the machine does little harm: time on the clock does not count.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := errors.Join(within("time", 50*time.Millisecond, time.Minute, cfg.Time), within("sizes", 1, 1<<20, cfg.Sizes...), within("clients", 1, 1024, cfg.Clients...)); err != nil {
+			if err := errors.Join(within("rounds", 1, 100, cfg.Rounds), within("time", 50*time.Millisecond, time.Minute, cfg.Time), within("sizes", 1, 1<<20, cfg.Sizes...), within("clients", 1, 1024, cfg.Clients...)); err != nil {
 				return err
 			}
 			if cfg.Self, err = os.Executable(); err != nil {
@@ -58,6 +58,7 @@ func newCosts() *cobra.Command {
 	}
 	out.add(cmd)
 	flags := cmd.Flags()
+	flags.IntVar(&cfg.Rounds, "rounds", 5, "of all loads, 1 to 100; with --out 5 or more")
 	flags.DurationVar(&cfg.Time, "time", 500*time.Millisecond, "of each load, 50ms to 1m")
 	flags.IntSliceVar(&cfg.Sizes, "sizes", []int{16, 1 << 10, 16 << 10}, "bytes of a command, 1 to 1048576")
 	flags.IntSliceVar(&cfg.Clients, "clients", []int{16, 128, 512}, "numbers of clients, 1 to 1024")

@@ -17,7 +17,7 @@ func TestCosts(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	t.Parallel()
-	out, progress, err := weftbench(t, "costs", "--time", "50ms", "--sizes", "16", "--clients", "4", "--data", t.TempDir())
+	out, progress, err := weftbench(t, "costs", "--rounds", "1", "--time", "50ms", "--sizes", "16", "--clients", "4", "--data", t.TempDir())
 	require.NoError(t, err, progress)
 	require.Regexp(t, `gRPC call +a call by gRPC, beside +\d+\.\d+\n`, out)
 	require.Regexp(t, `leaders +18 +\d`, out)

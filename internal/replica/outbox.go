@@ -47,13 +47,14 @@ type outbox struct {
 	waitsSince uint64
 	// typical is about how long a batch is under way, from its making until it is
 	// handed to the apply stage.
-	typical     time.Duration
-	budget      *Budget // has the queued bytes, too; may be nil
-	maxBatch    int32   // bytes
-	maxCommands int32   // of a batch
-	window      int32   // batches
-	eager       int32   // batches allowed to leave before they are full
-	lastTerm    uint64  // of the last entry handed to the apply stage
+	typical time.Duration
+	budget  *Budget // has the queued bytes, too; may be nil
+	// Settings, which are at most math.MaxInt32: an idle group is small.
+	maxBatch    int32  // bytes
+	maxCommands int32  // of a batch
+	window      int32  // batches
+	eager       int32  // batches allowed to leave before they are full
+	lastTerm    uint64 // of the last entry handed to the apply stage
 }
 
 // queuedCall is a command with its call.

@@ -49,7 +49,7 @@ func (r *Replica) receive(m wire.Message) error {
 		return r.receiveFill(m.From, b)
 	case wire.Proposal:
 		if r.crowded(m.From) {
-			return nil
+			return fmt.Errorf("%w: node %d proposes; %d others have, and no more are listened to", ErrBadMessage, m.From, maxOrigins)
 		}
 	case wire.LogEnd:
 		if !r.belongs(m.From, b.First) {

@@ -74,11 +74,7 @@ func (r Result) encode() []byte {
 		b = appendBytes(binary.AppendUvarint(b, uint64(kind+1)), []byte(r.Err.Error()))
 	}
 	if len(r.Missing) > 0 {
-		var set uint64
-		for _, i := range r.Missing {
-			set |= 1 << i
-		}
-		b = binary.BigEndian.AppendUint64(b, set)
+		b = binary.BigEndian.AppendUint64(b, setOf(r.Missing))
 	}
 	if len(r.Value) > 0 {
 		b = appendBytes(b, r.Value)
@@ -97,7 +93,7 @@ func DecodeResult(b []byte) (Result, error) {
 	r.Session, r.Expired, r.Revision = session.ID(in.uvarint("session")), int64(in.uvarint("expired")), in.uvarint("revision")
 	if flags&resultErr != 0 {
 		kind := in.uvarint("kind of error")
-		e := kindError{text: string(in.take("error", in.uvarint("error")))}
+		e := kindError{text: string(in.bytes("error"))}
 		if kind > 0 && kind <= uint64(len(errorKinds)) {
 			e.kind = errorKinds[kind-1]
 		}
@@ -109,69 +105,118 @@ func DecodeResult(b []byte) (Result, error) {
 		}
 	}
 	if flags&resultValue != 0 {
-		r.Value = in.take("value", in.uvarint("value"))
+		r.Value = in.bytes("value")
 	}
 	if flags&resultTxn != 0 {
 		r.Txn = in.txnResult()
 	}
-	if in.what != "" || len(in.b) > 0 {
-		return Result{}, fmt.Errorf("%w result of %d bytes: cut off at %q, %d bytes behind its end", ErrInvalid, len(b), in.what, len(in.b))
-	}
-	return r, nil
+	return r, in.end("result")
 }
 
-// EncodeLook encodes actions that only read, for [Store.AnswerLook].
-func EncodeLook(actions []Action) ([]byte, error) {
+// EncodeActions encodes actions that read, for [DecodeActions].
+func EncodeActions(actions []Action) ([]byte, error) {
 	c := Command{Op: OpTxn, Txn: &Txn{Then: actions}}
 	return c.Checked()
 }
 
-// LookedAt returns the group, of so many, of the keys of encoded actions, which must be of one.
-func LookedAt(b []byte, groups int) (group uint64, err error) {
-	p, err := parse(b)
-	if err != nil {
-		return 0, err
-	}
-	if p.op != OpTxn || len(p.txn.lists[0]) == 0 {
-		return 0, fmt.Errorf("%w: a %v, want actions that read", ErrInvalid, p.op)
-	}
-	group = GroupOf(string(p.txn.lists[0][0].key), groups)
-	for _, a := range p.txn.lists[0] {
-		if other := GroupOf(string(a.key), groups); other != group {
-			return 0, fmt.Errorf("%w: keys of groups %d and %d, want keys of one", ErrInvalid, group, other)
-		}
-	}
-	return group, nil
-}
-
-// AnswerLook is Look for encoded actions, with the results encoded for [DecodeLook].
-func (s *Store) AnswerLook(b []byte) ([]byte, error) {
+// DecodeActions is the inverse of [EncodeActions]; there is at least one action.
+func DecodeActions(b []byte) ([]Action, error) {
 	p, err := parse(b)
 	if err != nil {
 		return nil, err
 	}
-	if p.op != OpTxn || len(p.txn.compares)+len(p.txn.lists[1]) > 0 {
-		return nil, fmt.Errorf("%w: a %v, want actions that read", ErrInvalid, p.op)
+	if p.op != OpTxn || len(p.txn.lists[0]) == 0 || len(p.txn.compares)+len(p.txn.lists[1]) > 0 {
+		return nil, fmt.Errorf("%w: a %v, want one list of actions", ErrInvalid, p.op)
 	}
 	actions := make([]Action, len(p.txn.lists[0]))
 	for i, a := range p.txn.lists[0] {
+		if a.kind.Writes() {
+			return nil, fmt.Errorf("%w action %d: it changes the state, want one that reads", ErrInvalid, a.kind)
+		}
 		actions[i] = Action{Kind: a.kind, Key: string(a.key), Value: a.value}
 	}
-	results, err := s.Look(actions)
-	if err != nil {
-		return nil, err
-	}
-	return (&TxnResult{Actions: results}).append(nil), nil
+	return actions, nil
 }
 
-// DecodeLook decodes the results of so many actions. They share the bytes.
-func DecodeLook(b []byte, actions int) ([]ActionResult, error) {
+// EncodeResults encodes the results of actions for [DecodeResults].
+func EncodeResults(results []ActionResult) []byte {
+	return (&TxnResult{Actions: results}).append(nil)
+}
+
+// DecodeResults decodes the results of so many actions. They share the bytes.
+func DecodeResults(b []byte, actions int) ([]ActionResult, error) {
 	in := input{b: b}
 	r := in.txnResult()
 	if in.what != "" || len(in.b) > 0 || len(r.Actions) != actions {
 		return nil, fmt.Errorf("%w: %d results in %d bytes, want %d", ErrInvalid, len(r.Actions), len(b), actions)
 	}
 	return r.Actions, nil
+}
+
+const (
+	queryDigests byte = 1 << iota
+	queryTypes
+)
+
+// Encode encodes the query for [DecodeQuery].
+func (q Query) Encode() []byte {
+	var flags byte
+	if q.Digests {
+		flags |= queryDigests
+	}
+	if q.Types {
+		flags |= queryTypes
+	}
+	b := binary.AppendVarint([]byte{flags}, int64(q.Limit))
+	return appendBytes(appendBytes(b, q.Prefix), q.After)
+}
+
+// DecodeQuery is the inverse of [Query.Encode]. It checks no bounds: [Store.List] does.
+func DecodeQuery(b []byte) (Query, error) {
+	in := input{b: b}
+	flags := in.byte("flags")
+	q := Query{Digests: flags&queryDigests != 0, Types: flags&queryTypes != 0, Limit: int(in.varint("limit"))}
+	q.Prefix, q.After = string(in.bytes("prefix")), string(in.bytes("after"))
+	return q, in.end("query")
+}
+
+// Encode encodes the page for [DecodePage].
+func (p Page) Encode() []byte {
+	b := appendBytes(binary.AppendUvarint(nil, p.Applied), p.Next)
+	for _, i := range p.Items {
+		b = binary.AppendUvarint(appendBytes(b, i.Key), uint64(i.Size))
+		b = append(appendBytes(b, i.SHA256), byte(i.Type))
+	}
+	return b
+}
+
+// DecodePage is the inverse of [Page.Encode]. Digests share the bytes.
+func DecodePage(b []byte) (Page, error) {
+	in := input{b: b}
+	p := Page{Applied: in.uvarint("applied"), Next: string(in.bytes("next"))}
+	for len(in.b) > 0 && in.what == "" {
+		i := Item{Key: string(in.bytes("key")), Size: int64(in.uvarint("size"))}
+		if digest := in.bytes("digest"); len(digest) > 0 {
+			i.SHA256 = digest
+		}
+		i.Type = Type(in.byte("type"))
+		p.Items = append(p.Items, i)
+	}
+	return p, in.end("page")
+}
+
+// bytes reads bytes with their length in front.
+func (in *input) bytes(what string) []byte { return in.take(what, in.uvarint(what)) }
+
+// end returns an error unless all was there, and nothing else.
+func (in *input) end(of string) error {
+	if in.what != "" {
+		return fmt.Errorf("%w %s: it is cut off at its %s", ErrInvalid, of, in.what)
+	}
+	if len(in.b) > 0 {
+		return fmt.Errorf("%w %s: %d bytes behind its end", ErrInvalid, of, len(in.b))
+	}
+	return nil
 }
 
 // EncodeEvents encodes events for [DecodeEvents].
@@ -193,15 +238,12 @@ func DecodeEvents(b []byte) (events []Event, err error) {
 	in := input{b: b}
 	for len(in.b) > 0 && in.what == "" {
 		e := Event{Kind: EventKind(in.byte("kind")), Revision: in.uvarint("revision")}
-		e.Key, e.Size = string(in.take("key", in.uvarint("key"))), int64(in.uvarint("size"))
+		e.Key, e.Size = string(in.bytes("key")), int64(in.uvarint("size"))
 		has := in.byte("has a value")
-		if value := in.take("value", in.uvarint("value")); has != 0 {
+		if value := in.bytes("value"); has != 0 {
 			e.Value = value
 		}
 		events = append(events, e)
 	}
-	if in.what != "" {
-		return nil, fmt.Errorf("%w events: cut off at %q", ErrInvalid, in.what)
-	}
-	return events, nil
+	return events, in.end("list of events")
 }

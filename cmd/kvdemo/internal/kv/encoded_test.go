@@ -66,20 +66,48 @@ func TestEventsReachGatewaysAsTheyAre(t *testing.T) {
 	require.Equal(t, len(b)-1-2, cut, "but for the ends of the first and the second event")
 }
 
-func TestLooksOfGatewaysAreOfOneGroupAndOnlyRead(t *testing.T) {
-	read, err := EncodeLook([]Action{{Kind: ActGet, Key: "a"}})
+func TestActionsOfGatewaysOnlyRead(t *testing.T) {
+	want := []Action{{Kind: ActGet, Key: "a"}, {Kind: ActSortedScore, Key: "b", Value: []byte("member")}}
+	b, err := EncodeActions(want)
 	require.NoError(t, err)
-	group, err := LookedAt(read, 5)
+	got, err := DecodeActions(b)
 	require.NoError(t, err)
-	require.Equal(t, GroupOf("a", 5), group)
-	two, err := EncodeLook([]Action{{Kind: ActGet, Key: "a"}, {Kind: ActHas, Key: "b"}, {Kind: ActHas, Key: "c"}, {Kind: ActHas, Key: "d"}})
+	require.Equal(t, want[1], got[1])
+	writes, err := EncodeActions([]Action{{Kind: ActGet, Key: "a"}, {Kind: ActDelete, Key: "a"}})
 	require.NoError(t, err)
-	_, err = LookedAt(two, 1000)
-	require.ErrorIs(t, err, ErrInvalid)
-	for _, b := range [][]byte{nil, {0}, (&Command{Op: OpDelete, Key: "a"}).Encode()} {
-		_, err = LookedAt(b, 1)
+	for _, b := range [][]byte{nil, {0}, writes, (&Command{Op: OpDelete, Key: "a"}).Encode(), (&Command{Op: OpTxn, Txn: &Txn{}}).Encode()} {
+		_, err = DecodeActions(b)
 		require.ErrorIs(t, err, ErrInvalid)
 	}
-	_, err = DecodeLook((&TxnResult{Actions: []ActionResult{{}}}).append(nil), 2)
+	_, err = DecodeResults(EncodeResults([]ActionResult{{}}), 2)
 	require.ErrorIs(t, err, ErrInvalid)
+}
+
+func TestQueriesAndPagesReachNodesAndGatewaysAsTheyAre(t *testing.T) {
+	for _, want := range []Query{{}, {Prefix: "\xff", After: "b", Limit: -1, Digests: true}, {Limit: MaxPage, Types: true}} {
+		b := want.Encode()
+		got, err := DecodeQuery(b)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		for cut := range len(b) {
+			_, err := DecodeQuery(b[:cut])
+			require.ErrorIs(t, err, ErrInvalid)
+		}
+		_, err = DecodeQuery(append(b, 0))
+		require.ErrorIs(t, err, ErrInvalid)
+	}
+	want := Page{Applied: 7, Next: "k", Items: []Item{{Key: "\xff", Size: 1 << 40, SHA256: []byte("digest")}, {Key: "k", Type: TypeHash}}}
+	b := want.Encode()
+	got, err := DecodePage(b)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	whole := 0
+	for cut := range len(b) {
+		if _, err := DecodePage(b[:cut]); err == nil {
+			whole++
+		} else {
+			require.ErrorIs(t, err, ErrInvalid)
+		}
+	}
+	require.Equal(t, 2, whole, "the pages that end behind their head, and behind the first item")
 }

@@ -75,11 +75,7 @@ func (r *Result) keep() []byte {
 	case r.Err == nil:
 		return keptExistedBytes
 	case errors.Is(r.Err, ErrParts):
-		var set uint64
-		for _, i := range r.Missing {
-			set |= 1 << i
-		}
-		return binary.BigEndian.AppendUint64([]byte{keptParts}, set)
+		return binary.BigEndian.AppendUint64([]byte{keptParts}, setOf(r.Missing))
 	case errors.Is(r.Err, ErrNoUpload):
 		return []byte{keptNoUpload}
 	}
@@ -107,6 +103,14 @@ func kept(b []byte) Result {
 		r.Err = fmt.Errorf("%w; the session's record of its result is %x", ErrInvalid, b)
 	}
 	return r
+}
+
+// setOf is the inverse of members.
+func setOf(numbers []int) (set uint64) {
+	for _, i := range numbers {
+		set |= 1 << i
+	}
+	return set
 }
 
 // members are the numbers of the bits in a set, ascending.

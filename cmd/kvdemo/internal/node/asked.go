@@ -5,7 +5,6 @@ package node
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -38,12 +37,12 @@ const (
 	askWatch     question = 7 // WatchRequest behind one position, WatchResponse
 
 	// For clients of Redis; with a read barrier but for askEvents.
-	askLook      question = 8  // BytesValue of kv.EncodeLook, BytesValue for kv.DecodeLook
+	askLook      question = 8  // BytesValue of kv.EncodeActions, BytesValue of kv.EncodeResults
 	askCondition question = 9  // GetRequest, a Compare that holds
 	askChanged   question = 10 // a Compare with changed_after, a Compare with exists: it has changed
 	askRevision  question = 11 // a Position with the group, the Position
-	askEvents    question = 12 // a Position, a GetResponse: events from there on for kv.DecodeEvents, and as revision where to go on
-	askPage      question = 13 // BytesValue of a kv.Query by gob, BytesValue of a kv.Page
+	askEvents    question = 12 // a Position, a GetResponse: kv.EncodeEvents from there on, and as revision where to go on
+	askPage      question = 13 // BytesValue of a kv.Query, BytesValue of a kv.Page
 	askCount     question = 14 // StatusRequest, a Position whose revision is the number of keys
 )
 
@@ -65,8 +64,7 @@ type asked struct {
 func (a asked) Query(ctx context.Context, request []byte) ([]byte, error) {
 	response, err := a.service.answer(ctx, request)
 	if err != nil {
-		b, err := proto.Marshal(status.Convert(toStatus(err)).Proto())
-		return append([]byte{failed}, b...), err
+		return proto.MarshalOptions{}.MarshalAppend([]byte{failed}, status.Convert(toStatus(err)).Proto())
 	}
 	return proto.MarshalOptions{}.MarshalAppend([]byte{0}, response)
 }
@@ -223,5 +221,5 @@ func (s *service) watchStep(ctx context.Context, req *kvpb.WatchRequest) (*kvpb.
 
 // ask encodes a question.
 func ask(q question, request proto.Message) ([]byte, error) {
-	return proto.MarshalOptions{}.MarshalAppend(binary.AppendUvarint(nil, uint64(q)), request)
+	return proto.MarshalOptions{}.MarshalAppend([]byte{byte(q)}, request)
 }

@@ -4,10 +4,8 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"strconv"
@@ -40,7 +38,7 @@ func (s *service) answerRedis(ctx context.Context, q question, read func(proto.M
 	case askPage:
 		return answered(ctx, read, s.page)
 	case askCount:
-		return answered(ctx, read, s.count)
+		return answered(ctx, read, s.countAsked)
 	}
 	return nil, status.Errorf(codes.Unimplemented, "question %d, this version of kvdemo answers 1 to %d", q, askCount)
 }
@@ -56,7 +54,11 @@ func (s *service) fresh(ctx context.Context, group uint64) (*kv.Store, error) {
 }
 
 func (s *service) look(ctx context.Context, b *wrapperspb.BytesValue) (*wrapperspb.BytesValue, error) {
-	group, err := kv.LookedAt(b.GetValue(), len(s.groups))
+	actions, err := kv.DecodeActions(b.GetValue())
+	if err != nil {
+		return nil, err
+	}
+	group, err := groupOf(&kv.Txn{Then: actions}, len(s.groups))
 	if err != nil {
 		return nil, err
 	}
@@ -64,8 +66,8 @@ func (s *service) look(ctx context.Context, b *wrapperspb.BytesValue) (*wrappers
 	if err != nil {
 		return nil, err
 	}
-	results, err := state.AnswerLook(b.GetValue())
-	return wrapperspb.Bytes(results), err
+	results, err := state.Look(actions)
+	return wrapperspb.Bytes(kv.EncodeResults(results)), err
 }
 
 func (s *service) condition(ctx context.Context, req *kvpb.GetRequest) (*kvpb.Compare, error) {
@@ -131,35 +133,41 @@ func (s *service) events(ctx context.Context, p *kvpb.Position) (*kvpb.GetRespon
 }
 
 func (s *service) page(ctx context.Context, b *wrapperspb.BytesValue) (*wrapperspb.BytesValue, error) {
-	var q kv.Query
-	if err := gob.NewDecoder(bytes.NewReader(b.GetValue())).Decode(&q); err != nil {
-		return nil, fmt.Errorf("%w query: %w", kv.ErrInvalid, err)
-	}
-	if _, err := s.barrier(ctx, readRequest{span: prefixSpan(q.Prefix)}, s.groups...); err != nil {
-		return nil, err
-	}
-	page, _, err := s.list(q)
+	q, err := kv.DecodeQuery(b.GetValue())
 	if err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	err = gob.NewEncoder(&out).Encode(page)
-	return wrapperspb.Bytes(out.Bytes()), err
+	page, err := s.keys(ctx, q)
+	return wrapperspb.Bytes(page.Encode()), err
 }
 
-func (s *service) count(ctx context.Context, _ *kvpb.StatusRequest) (*kvpb.Position, error) {
+// keys returns keys of all groups behind a read barrier.
+func (s *service) keys(ctx context.Context, q kv.Query) (kv.Page, error) {
+	if _, err := s.barrier(ctx, readRequest{span: prefixSpan(q.Prefix)}, s.groups...); err != nil {
+		return kv.Page{}, err
+	}
+	page, _, err := s.list(q)
+	return page, err
+}
+
+func (s *service) countAsked(ctx context.Context, _ *kvpb.StatusRequest) (*kvpb.Position, error) {
+	n, err := s.count(ctx)
+	return &kvpb.Position{Revision: uint64(n)}, err
+}
+
+// count counts the keys of all groups behind a read barrier.
+func (s *service) count(ctx context.Context) (n int64, err error) {
 	if _, err := s.barrier(ctx, readRequest{}, s.groups...); err != nil {
-		return nil, err
+		return 0, err
 	}
-	all := int64(0)
 	for _, g := range s.groups {
-		n, err := g.state().Count(ctx)
+		some, err := g.state().Count(ctx)
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		all += n
+		n += some
 	}
-	return &kvpb.Position{Revision: uint64(all)}, nil
+	return n, nil
 }
 
 // gateBackend is the resp.Backend of a gateway, whose questions have read barriers of their own.
@@ -178,17 +186,12 @@ func (b gateBackend) Transact(ctx context.Context, group uint64, x *kv.Txn) (kv.
 }
 
 // List implements resp.Backend.
-func (b gateBackend) List(ctx context.Context, q kv.Query) (page kv.Page, err error) {
-	var in bytes.Buffer
-	if err := gob.NewEncoder(&in).Encode(q); err != nil {
-		return page, err
+func (b gateBackend) List(ctx context.Context, q kv.Query) (kv.Page, error) {
+	var found wrapperspb.BytesValue
+	if err := b.ask(ctx, askPage, wrapperspb.Bytes(q.Encode()), &found); err != nil {
+		return kv.Page{}, err
 	}
-	var out wrapperspb.BytesValue
-	if err := b.ask(ctx, askPage, wrapperspb.Bytes(in.Bytes()), &out); err != nil {
-		return page, err
-	}
-	err = gob.NewDecoder(bytes.NewReader(out.GetValue())).Decode(&page)
-	return page, err
+	return kv.DecodePage(found.GetValue())
 }
 
 // Count implements resp.Backend.
@@ -216,7 +219,7 @@ type askedState struct {
 
 // Look implements resp.State.
 func (s askedState) Look(ctx context.Context, actions []kv.Action) ([]kv.ActionResult, error) {
-	b, err := kv.EncodeLook(actions)
+	b, err := kv.EncodeActions(actions)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +227,7 @@ func (s askedState) Look(ctx context.Context, actions []kv.Action) ([]kv.ActionR
 	if err := s.ask(ctx, askLook, wrapperspb.Bytes(b), &found); err != nil {
 		return nil, err
 	}
-	return kv.DecodeLook(found.GetValue(), len(actions))
+	return kv.DecodeResults(found.GetValue(), len(actions))
 }
 
 // Condition implements resp.State.
@@ -257,11 +260,7 @@ func (s askedState) Revision(ctx context.Context) (uint64, error) {
 // Events implements resp.State. The node has waited already when there are none.
 func (s askedState) Events(ctx context.Context, from uint64, _ int) ([]kv.Event, uint64, <-chan struct{}, error) {
 	var found kvpb.GetResponse
-	switch err := s.ask(ctx, askEvents, &kvpb.Position{Group: s.group, Revision: from}, &found); {
-	case err == nil:
-	case status.Code(err) == codes.Unavailable, status.Code(err) == codes.DeadlineExceeded: // another node may answer
-		return nil, from, nil, nil
-	default:
+	if another, err := s.poll(ctx, askEvents, &kvpb.Position{Group: s.group, Revision: from}, &found); another || err != nil {
 		return nil, from, nil, err
 	}
 	events, err := kv.DecodeEvents(found.GetValue())

@@ -181,9 +181,6 @@ func (c Config) Validate() error {
 	if c.BalanceInterval < 0 {
 		bad("balance-interval", c.BalanceInterval, "0 or more")
 	}
-	if t := c.TLS; t != (certs.Files{}) && (t.Cert == "" || t.Key == "" || t.CA == "") {
-		errs = append(errs, errors.New("--tls-cert, --tls-key, --tls-ca: some are missing, want all three or none"))
-	}
 	errs = append(errs, c.ValidateTuning())
 	errs = append(errs, c.validateProtection()...)
 	return errors.Join(append(errs, c.validateAddresses()...)...)
@@ -300,10 +297,13 @@ func (c Config) listen() string {
 }
 
 // validateProtection refuses addresses that other machines reach while nothing tells a
-// member or a client from a stranger.
+// member or a client from a stranger, and certificates that are not complete.
 func (c Config) validateProtection() (errs []error) {
+	if t := c.TLS; t != (certs.Files{}) && (t.Cert == "" || t.Key == "" || t.CA == "") {
+		errs = append(errs, errors.New("--tls-cert, --tls-key, --tls-ca: some are missing, want all three or none"))
+	}
 	if c.TLS != (certs.Files{}) || c.Unprotected {
-		return nil
+		return errs
 	}
 	for _, port := range []struct{ flag, address, does string }{
 		{"peers", c.listen(), "can act as a member"},

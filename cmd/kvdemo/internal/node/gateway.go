@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -47,7 +48,15 @@ type gateway struct {
 	redis   net.Listener // nil without --resp
 	front   *resp.Server // likewise
 	health  *health.Server
+	polls   atomic.Int64 // questions that wait at nodes for something to tell
 }
+
+const (
+	// maxPolls bounds the polls of a gateway, so that they leave room for other questions at nodes.
+	maxPolls = 1024
+	// pollPause is between attempts to reach a node.
+	pollPause = 100 * time.Millisecond
+)
 
 // RunGateway runs a gateway until ctx ends. Of the configuration count ID, Cluster, Peers, which are nodes to ask,
 // Listen, Advertise, ClientListen, RespListen, RespPassword, TLS, Unprotected, Tick and Log.
@@ -117,9 +126,6 @@ func (c Config) ValidateGateway() error {
 			errs = append(errs, fmt.Errorf("--advertise: %w", err))
 		}
 	}
-	if t := c.TLS; t != (certs.Files{}) && (t.Cert == "" || t.Key == "" || t.CA == "") {
-		errs = append(errs, errors.New("--tls-cert, --tls-key, --tls-ca: some are missing, want all three or none"))
-	}
 	if c.Tick < MinTick || c.Tick > MaxTick {
 		bad("tick", c.Tick, "%v to %v", MinTick, MaxTick)
 	}
@@ -163,6 +169,7 @@ func (g *gateway) openGroups(ctx context.Context) error {
 			return ctx.Err()
 		}
 		g.cfg.Log.Warn("no node has answered yet", "peers", g.cfg.ids(), "error", err)
+		pause(ctx)
 	}
 	if n := count.GetLimit(); n < 1 || n > MaxGroups {
 		return fmt.Errorf("a node says that there are %d groups, want 1 to %d", n, MaxGroups)
@@ -193,6 +200,29 @@ func (g *gateway) ask(ctx context.Context, q question, request, response proto.M
 		return toStatus(err)
 	}
 	return readAnswer(answer, response)
+}
+
+// poll asks a node that waits until it has something to tell. another says that none is to be had now, and that
+// the gateway has paused: another poll may find one.
+func (g *gateway) poll(ctx context.Context, q question, request, response proto.Message) (another bool, err error) {
+	defer g.polls.Add(-1)
+	if g.polls.Add(1) > maxPolls {
+		return false, status.Errorf(codes.ResourceExhausted, "watches and subscribers have %d questions at nodes, one for each group, want at most that: close some, or use another gateway", maxPolls)
+	}
+	err = g.ask(ctx, q, request, response)
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted:
+		pause(ctx)
+		return ctx.Err() == nil, ctx.Err()
+	}
+	return false, err
+}
+
+func pause(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(pollPause):
+	}
 }
 
 // Get implements kvpb.KVServer.
@@ -265,22 +295,17 @@ func (g *gateway) watch(ctx context.Context, req *kvpb.WatchRequest, send func(*
 	}
 	for {
 		found := &kvpb.WatchResponse{}
-		err := g.ask(ctx, askWatch, req, found)
-		switch at := found.GetPosition().GetRevision(); {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case status.Code(err) == codes.Unavailable, status.Code(err) == codes.DeadlineExceeded: // another node may answer
-		case err != nil:
+		another, err := g.poll(ctx, askWatch, req, found)
+		if err != nil {
 			return err
-		default:
-			req.After[0] = found.GetPosition()
-			if len(found.GetEvents()) == 0 && at <= sent+watchProgress {
-				continue
-			}
-			sent = at
-			if err := send(found); err != nil {
-				return err
-			}
+		}
+		at := found.GetPosition().GetRevision()
+		if another || len(found.GetEvents()) == 0 && at <= sent+watchProgress {
+			continue // from the same position
+		}
+		req.After[0], sent = found.GetPosition(), at
+		if err := send(found); err != nil {
+			return err
 		}
 	}
 }

@@ -72,28 +72,10 @@ func (unknownOutcome) Unknown() bool { return true }
 func (u unknownOutcome) Unwrap() error { return u.error }
 
 // List implements resp.Backend.
-func (b redisBackend) List(ctx context.Context, q kv.Query) (kv.Page, error) {
-	if _, err := b.barrier(ctx, readRequest{span: prefixSpan(q.Prefix)}, b.groups...); err != nil {
-		return kv.Page{}, err
-	}
-	page, _, err := b.list(q)
-	return page, err
-}
+func (b redisBackend) List(ctx context.Context, q kv.Query) (kv.Page, error) { return b.keys(ctx, q) }
 
 // Count implements resp.Backend.
-func (b redisBackend) Count(ctx context.Context) (n int64, err error) {
-	if _, err := b.barrier(ctx, readRequest{}, b.groups...); err != nil {
-		return 0, err
-	}
-	for _, g := range b.groups {
-		some, err := g.state().Count(ctx)
-		if err != nil {
-			return 0, err
-		}
-		n += some
-	}
-	return n, nil
-}
+func (b redisBackend) Count(ctx context.Context) (int64, error) { return b.count(ctx) }
 
 // Info implements resp.Backend.
 func (b redisBackend) Info() [][2]string {

@@ -242,9 +242,12 @@ func (u *subscriber) unsubscribe(name string, patterns bool, args [][]byte) {
 func (u *subscriber) send(ctx context.Context, state State, next uint64) {
 	for {
 		events, following, more, err := state.Events(ctx, next, eventPage)
+		if ctx.Err() != nil {
+			return
+		}
 		if err != nil {
 			u.mu.Lock()
-			u.conn.WriteError(clean("ERR the subscriber is too slow: " + err.Error()))
+			u.conn.WriteError(clean("ERR there are no more messages: " + err.Error()))
 			_ = u.conn.Flush() // it may be gone
 			u.mu.Unlock()
 			return
@@ -253,7 +256,7 @@ func (u *subscriber) send(ctx context.Context, state State, next uint64) {
 		if err := u.messages(events); err != nil {
 			return
 		}
-		if more == nil && ctx.Err() == nil {
+		if more == nil {
 			continue
 		}
 		select {

@@ -19,6 +19,7 @@ const realSync = time.Millisecond
 // BesideReal sets processor time of real processes beside that of simulated ones under the same loads,
 // all at the leader: here the batches, frames and rounds are the simulation's, too.
 func BesideReal(samples []costs.Sample, fitted costs.Costs) (lab.Table, error) {
+	samples = costs.Sum(samples)
 	t := lab.Table{
 		Title: fmt.Sprintf("Processor time a command, of real processes and of a simulation of the same loads (`weftbench compartments`, writes durable after %v), in µs:", realSync),
 		Rows:  [][]string{{"load", "leader", "simulated", "off by", "followers", "simulated", "off by"}},

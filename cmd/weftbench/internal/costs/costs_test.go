@@ -49,3 +49,26 @@ func TestPageHasTheFittedCosts(t *testing.T) {
 	}
 	require.Contains(t, Fitted.Source(), "\tLean: ")
 }
+
+func TestRoundsOfALoadAreAddedUpByTheirPlace(t *testing.T) {
+	var samples []Sample
+	for round := range 2 {
+		for _, clients := range []int{1, 2} {
+			for i := range processes {
+				s := Sample{Load: Load{Clients: clients}, Leader: i == 0, CPU: time.Duration(clients + 10*i + 100*round)}
+				s.Work.Seconds, s.Work.Applied = 1, float64(i)
+				samples = append(samples, s)
+			}
+		}
+	}
+	sums := Sum(samples)
+	require.Len(t, sums, 2*processes)
+	for i, s := range sums {
+		clients, place := 1+i/processes, i%processes
+		require.Equal(t, clients, s.Load.Clients)
+		require.Equal(t, place == 0, s.Leader)
+		require.Equal(t, time.Duration(2*clients+20*place+100), s.CPU)
+		require.Equal(t, 2.0, s.Work.Seconds)
+		require.Equal(t, float64(2*place), s.Work.Applied)
+	}
+}

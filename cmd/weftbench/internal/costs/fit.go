@@ -119,13 +119,13 @@ func Report(cfg Config, samples []Sample, f Fitting) *lab.Section {
 		off.Rows = append(off.Rows, []string{x.of, strconv.Itoa(x.s.Samples), percent(x.s.Median), percent(x.s.Most), percent(x.s.Worst)})
 	}
 	return &lab.Section{
-		Verb: "costs", Title: "Data: what work takes of a processor", Page: true, Rounds: len(samples) / 3, // every load is behind every cost
-		Intro: fmt.Sprintf("Written by `weftbench costs`: processor time of three Hosts, each a process of its own with its log on a disk, under %d loads of %v:\n"+
+		Verb: "costs", Title: "Data: what work takes of a processor", Page: true, Rounds: cfg.Rounds,
+		Intro: fmt.Sprintf("Written by `weftbench costs`: processor time of three Hosts, each a process of its own with its log on a disk, under %d loads of %v, in %d rounds:\n"+
 			"clients in the process, in frames that %d clients share, and by gRPC; commands of %s; %v clients, at the leader and at all\n"+
 			"nodes; with batches, and with an entry for each command; and reads. Costs are the factors, none below zero, whose sum over the work\n"+
 			"that a process has counted is nearest to its processor time, in relative terms: a leader, a follower, a reader and a gateway differ in\n"+
 			"what they do, not in what it costs. `weftbench compartments` reads the costs from `cmd/weftbench/internal/costs`.",
-			len(samples)/3, cfg.Time, perConn, words(cfg.Sizes), cfg.Clients),
+			len(samples)/processes/max(cfg.Rounds, 1), cfg.Time, cfg.Rounds, perConn, words(cfg.Sizes), cfg.Clients),
 		Tables: []lab.Table{costs, off},
 		Data: struct {
 			Fitting Fitting

@@ -23,6 +23,7 @@ import (
 type Config struct {
 	Self     string // this program
 	Dir      string
+	Rounds   int           // of all loads, each on clusters of its own
 	Time     time.Duration // of each load
 	Sizes    []int         // of commands
 	Clients  []int
@@ -59,8 +60,9 @@ func (l Load) String() string {
 }
 
 const (
-	perConn  = 16 // clients that share a connection
-	restTime = 60 * time.Millisecond
+	processes = 3
+	perConn   = 16 // clients that share a connection
+	restTime  = 60 * time.Millisecond
 )
 
 // loads lists the loads of a cluster, with batches or without.
@@ -79,16 +81,31 @@ func (cfg *Config) loads(batches bool) (all []Load) {
 	return all
 }
 
-// Measure runs all loads.
+// Measure runs all loads, round by round. Of each load there are three samples a round, the leader's first.
 func Measure(ctx context.Context, cfg Config) (samples []Sample, err error) {
-	for _, batches := range []bool{true, false} {
-		s, err := cfg.cluster(ctx, batches)
-		if err != nil {
-			return nil, err
-		}
+	err = lab.Turns(cfg.Rounds, 2, func(round, i int) error {
+		s, err := cfg.cluster(ctx, round, i == 0)
 		samples = append(samples, s...)
+		return err
+	})
+	return samples, err
+}
+
+// Sum adds the rounds of each load up: the leader's samples, and those of the first and of the second follower.
+func Sum(samples []Sample) (sums []Sample) {
+	at := map[Load]int{}
+	for i, s := range samples {
+		first, known := at[s.Load]
+		if !known {
+			first = len(sums)
+			at[s.Load] = first
+			sums = append(sums, make([]Sample, processes)...)
+		}
+		sum := &sums[first+i%processes]
+		sum.Load, sum.Leader, sum.CPU = s.Load, s.Leader, sum.CPU+s.CPU
+		sum.Work.Seconds, sum.Work.Counts = sum.Work.Seconds+s.Work.Seconds, sum.Work.Plus(s.Work.Counts)
 	}
-	return samples, nil
+	return sums
 }
 
 // bench is a cluster, and connections to its nodes.
@@ -99,13 +116,13 @@ type bench struct {
 	conns  map[string][][]*hostnode.Conn // by kind and node
 }
 
-func (cfg *Config) cluster(ctx context.Context, batches bool) (samples []Sample, err error) {
-	name, bytes := "batches", "0"
+func (cfg *Config) cluster(ctx context.Context, round int, batches bool) (samples []Sample, err error) {
+	name, bytes := fmt.Sprint("batches-", round), "0"
 	if !batches {
-		name, bytes = "single", "1"
+		name, bytes = fmt.Sprint("single-", round), "1"
 	}
 	b := &bench{Config: cfg, conns: map[string][][]*hostnode.Conn{}}
-	b.Cluster, err = lab.StartCluster(ctx, lab.ClusterConfig{Name: name, Nodes: 3, Dir: filepath.Join(cfg.Dir, name), Program: hostnode.New(cfg.Self, "--batch-bytes="+bytes)})
+	b.Cluster, err = lab.StartCluster(ctx, lab.ClusterConfig{Name: name, Nodes: processes, Dir: filepath.Join(cfg.Dir, name), Program: hostnode.New(cfg.Self, "--batch-bytes="+bytes)})
 	if err != nil {
 		return nil, err
 	}

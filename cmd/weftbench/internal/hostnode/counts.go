@@ -15,13 +15,24 @@ type Counts struct {
 }
 
 // Minus returns the work since an earlier look.
-func (c Counts) Minus(o Counts) Counts {
-	c.FramesOut, c.FramesIn, c.Messages = c.FramesOut-o.FramesOut, c.FramesIn-o.FramesIn, c.Messages-o.Messages
-	c.BytesOut, c.BytesIn = c.BytesOut-o.BytesOut, c.BytesIn-o.BytesIn
-	c.Writes, c.Entries, c.LogBytes = c.Writes-o.Writes, c.Entries-o.Entries, c.LogBytes-o.LogBytes
-	c.Applied, c.Proposals, c.Reads, c.CallBytes = c.Applied-o.Applied, c.Proposals-o.Proposals, c.Reads-o.Reads, c.CallBytes-o.CallBytes
+func (c Counts) Minus(o Counts) Counts { return c.add(o, -1) }
+
+// Plus returns the work of both.
+func (c Counts) Plus(o Counts) Counts { return c.add(o, 1) }
+
+func (c Counts) add(o Counts, times float64) Counts {
+	for _, f := range []struct {
+		to   *float64
+		from float64
+	}{
+		{&c.FramesOut, o.FramesOut}, {&c.FramesIn, o.FramesIn}, {&c.BytesOut, o.BytesOut}, {&c.BytesIn, o.BytesIn}, {&c.Messages, o.Messages},
+		{&c.Writes, o.Writes}, {&c.Entries, o.Entries}, {&c.LogBytes, o.LogBytes}, {&c.Applied, o.Applied},
+		{&c.Proposals, o.Proposals}, {&c.Reads, o.Reads}, {&c.CallBytes, o.CallBytes},
+	} {
+		*f.to += times * f.from
+	}
 	for k := range c.Calls {
-		c.Calls[k] -= o.Calls[k]
+		c.Calls[k] += times * o.Calls[k]
 	}
 	return c
 }
