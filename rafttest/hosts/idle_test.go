@@ -123,7 +123,7 @@ func TestIdleGroupsAreMeasured(t *testing.T) {
 		return &wasteful{core: c}, err
 	}
 	got := measureIdle(t, lib)
-	require.Equal(t, idleGroups, got.goroutines)
+	require.InDelta(t, idleGroups, got.goroutines, 10) // some of an earlier test may end meanwhile
 	require.Greater(t, got.allocsPerRound, float64(idleGroups)/2)
 }
 
