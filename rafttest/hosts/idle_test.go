@@ -82,6 +82,7 @@ func measureIdle(t testing.TB, lib library) (costs idleCosts) {
 
 func heap() uint64 {
 	runtime.GC()
+	runtime.GC() // pools are let go of in two rounds
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
