@@ -104,6 +104,8 @@ type Config struct {
 	// serve entries that are not coded, go only to nodes that have announced that they know names,
 	// and need package transport, or another [Transport] that tells what nodes have announced. A
 	// follower needs no setting.
+	//
+	// Relays need no setting but zones, which the transport announces: see "Zones" in the package's documentation.
 	Names bool
 	// ReceiveBytes bounds the bytes of arrived messages that wait for a turn, for each class; 0
 	// means 64 MiB. Control messages beyond the bound are dropped, and other messages wait in the

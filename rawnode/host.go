@@ -176,7 +176,7 @@ func openReplica(cfg *Config) (r *replica.Replica, applied uint64, err error) {
 		rc.EncodeResult = sm.EncodeResult
 	}
 	rc.Tick = cfg.TickInterval
-	rc.Names = cfg.takesNames()
+	rc.Names = cfg.names()
 	if sm, ok := cfg.StateMachine.(interface{ Settings() []Setting }); ok {
 		rc.Equal = sm.Settings()
 	}

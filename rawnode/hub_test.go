@@ -26,6 +26,7 @@ type hub struct {
 	cut   map[uint64]bool         // the nodes without any connection
 	lose  func(wire.Message) bool // unless nil, which messages are lost; called under mu
 	takes wire.Kinds              // of messages, as announced by all
+	zones map[uint64]string       // of nodes
 }
 
 // plug is a node's transport. A message waits for the previous message of its class.
@@ -59,6 +60,13 @@ func (p *plug) Announced(uint64) (wire.Kinds, wire.Capabilities, bool) {
 	p.hub.mu.Lock()
 	defer p.hub.mu.Unlock()
 	return p.hub.takes, 0, true
+}
+
+// Zone returns a node's zone.
+func (p *plug) Zone(node uint64) string {
+	p.hub.mu.Lock()
+	defer p.hub.mu.Unlock()
+	return p.hub.zones[node]
 }
 
 func (p *plug) Join(_ uint64, r rawnode.Receiver) error {

@@ -8,15 +8,33 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
-// takesNames returns how the replica knows which nodes take names; nil if names are off, or the
-// transport does not know.
-func (c *Config) takesNames() *replica.Names {
+// zoned is a Transport that knows in which zones nodes stand; empty: none, or not known.
+type zoned interface {
+	Zone(node uint64) string
+}
+
+// names returns how the replica, where it leads, sends names in the place of data; nil if it sends none, because
+// Names is off and the node has no zone, or the transport does not know who takes names.
+func (c *Config) names() *replica.Names {
 	t, ok := c.Transport.(announcing)
-	if !c.Names || !ok {
+	if !ok {
 		return nil
 	}
-	return &replica.Names{Announced: func(node uint64) bool {
-		kinds, _, known := t.Announced(node)
-		return known && kinds.Has(wire.KindNamed)
-	}}
+	takes := func(kind wire.Kind) func(node uint64) bool {
+		return func(node uint64) bool {
+			kinds, _, known := t.Announced(node)
+			return known && kinds.Has(kind)
+		}
+	}
+	n := &replica.Names{}
+	if c.Names {
+		n.Announced = takes(wire.KindNamed)
+	}
+	if z, ok := t.(zoned); ok && z.Zone(c.Replica.ID) != "" {
+		n.Zone, n.Relayed = z.Zone, takes(wire.KindWant)
+	}
+	if n.Announced == nil && n.Zone == nil {
+		return nil
+	}
+	return n
 }

@@ -22,6 +22,20 @@
 //
 // Names serve plain entries. Of a coded entry a follower is sent a unit, and not the payload.
 //
+// Where members stand in zones, a leader also sends names of data that another member in the receiver's
+// zone, the relay, is sent anyway: see [Zones]. The receiver asks the relay, and the leader only if the
+// relay is silent.
+//
+//	leader                      relay                    follower
+//	Zones: MsgApp    ------->   Relay.Saw
+//	Giver.Name: MsgApp -> Named           ------------>  Taker.Arrive: it waits
+//	                            Relay.Want      <------  Want
+//	                            Relay.Answers   ------>  Taker.Fill, then Taker.Resolve: joined
+//	Giver.Lack                            <------------  Taker.Overdue: Lack, after a silence
+//
+// All else goes directly: heartbeats, votes, acknowledgements. A relay makes no message of Raft, so From
+// and Term of each are the leader's.
+//
 // All times are ticks of the replica, as arguments.
 package names
 
@@ -43,6 +57,12 @@ const minBytes = 512
 var errBad = errors.New("bad message about names")
 
 var table = crc64.MakeTable(crc64.ECMA)
+
+// Ask is a message for a peer.
+type Ask struct {
+	To   uint64
+	Body wire.Body
+}
 
 // Sum returns the checksum of an entry's data.
 func Sum(data []byte) uint64 { return crc64.Checksum(data, table) }

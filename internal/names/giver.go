@@ -22,17 +22,23 @@ type Giver struct {
 	Announced func(peer uint64) bool
 	// Batch returns the id of the batch that is an entry's data, if a peer has sent the batch.
 	Batch func(peer uint64, data []byte) (wire.CommandID, bool)
+	// Zones, unless nil, has relays named, for data for which Whole reports that all members are sent the
+	// same.
+	Zones *Zones
+	Whole func(data []byte) bool
 
 	// Counts has what was done so far.
 	Counts GiverCounts
 
 	term  uint64 // of the originals
 	peers map[uint64]*taker
+	sums  map[uint64]uint64 // of this turn's entries, by index
 }
 
 // GiverCounts count since the start of a Giver.
 type GiverCounts struct {
 	Named, Saved uint64 // messages with names, and the bytes left out
+	Relayed      uint64 // of these bytes, those that relays are to pass on
 	Filled, Gone uint64 // lacks answered with the data; without, as the data was forgotten
 	Pauses       uint64 // times a peer got no names for a while
 	Unkept       uint64 // originals that the bound has pushed out
@@ -51,6 +57,22 @@ type original struct {
 	number, from, last uint64 // index of the entry before the message's first, and of its last
 	bytes              int
 	data               [][]byte
+	relay              uint64 // named in the message, or 0
+}
+
+// Turn takes the messages of a turn, before Name is asked for each.
+func (g *Giver) Turn(turn []wire.Message) {
+	if g.Zones == nil {
+		return
+	}
+	g.sums = map[uint64]uint64{}
+	var appends []*pb.Message
+	for _, m := range turn {
+		if b, ok := m.Body.(wire.Raft); ok && b.GetType() == pb.MsgApp && len(b.Entries) > 0 {
+			appends = append(appends, b.Message)
+		}
+	}
+	g.Zones.turn(appends)
 }
 
 // Name returns the message to send in the place of m: with names, or m.
@@ -61,25 +83,28 @@ func (g *Giver) Name(m wire.Message, tick uint64) wire.Message {
 	}
 	p := g.taker(m.To, b.GetTerm())
 	p.drop(func(o original) bool { return o.from >= b.GetIndex() }) // m replaces them
-	if !p.trust.permits(tick) || !g.Announced(m.To) {
-		return m
-	}
+	sources := g.sources(p, m.To, tick)
 	named := wire.Named{}
 	o := original{from: b.GetIndex(), last: b.Entries[len(b.Entries)-1].GetIndex()}
 	for i, e := range b.Entries {
-		id, ok := g.batch(m.To, e)
+		name, ok := sources.name(e)
 		if !ok {
 			continue
 		}
-		named.Names = append(named.Names, wire.Name{Entry: uint64(i), Boot: id.Boot, Sequence: id.Sequence, Length: uint64(len(e.Data)), Sum: Sum(e.Data)})
+		name.Entry, name.Length = uint64(i), uint64(len(e.Data))
+		named.Names = append(named.Names, name)
 		o.data = append(o.data, e.Data)
 		o.bytes += len(e.Data)
+		if name.Relay != 0 {
+			o.relay = name.Relay
+			g.Counts.Relayed += uint64(len(e.Data))
+		}
 	}
 	if len(named.Names) == 0 {
 		return m
 	}
 	p.last++
-	p.trust.named()
+	g.trust(p, m.To, o.relay).named()
 	named.Number, o.number = p.last, p.last
 	named.Raft = withData(b, named.Names, nil)
 	g.keep(p, o)
@@ -89,12 +114,54 @@ func (g *Giver) Name(m wire.Message, tick uint64) wire.Message {
 	return m
 }
 
-// batch returns the id of a batch that is worth a name.
-func (g *Giver) batch(peer uint64, e *pb.Entry) (wire.CommandID, bool) {
-	if len(e.Data) < minBytes || len(e.Data) > wire.MaxFrame || e.GetType() != pb.EntryNormal {
-		return wire.CommandID{}, false
+// sources is where a peer has data from, other than from the leader.
+type sources struct {
+	g     *Giver
+	peer  uint64
+	own   bool   // its own batches
+	relay uint64 // or 0
+}
+
+func (g *Giver) sources(p *taker, peer, tick uint64) sources {
+	s := sources{g: g, peer: peer, own: g.Announced != nil && p.trust.permits(tick) && g.Announced(peer)}
+	if g.Zones != nil {
+		s.relay = g.Zones.relay(peer, tick)
 	}
-	return g.Batch(peer, e.Data)
+	return s
+}
+
+// name returns the name of an entry's data, if the data is worth one, and the peer has it from elsewhere.
+func (s sources) name(e *pb.Entry) (wire.Name, bool) {
+	if len(e.Data) < minBytes || len(e.Data) > wire.MaxFrame || e.GetType() != pb.EntryNormal {
+		return wire.Name{}, false
+	}
+	if s.own {
+		if id, ok := s.g.Batch(s.peer, e.Data); ok {
+			return wire.Name{Boot: id.Boot, Sequence: id.Sequence, Sum: Sum(e.Data)}, true
+		}
+	}
+	if s.relay != 0 && s.g.Zones.sent[s.relay].has(e.GetIndex()) && s.g.Whole(e.Data) {
+		return wire.Name{Relay: s.relay, Sum: s.g.sum(e)}, true
+	}
+	return wire.Name{}, false
+}
+
+// sum returns the checksum of an entry's data, which several peers are sent in a turn.
+func (g *Giver) sum(e *pb.Entry) uint64 {
+	sum, ok := g.sums[e.GetIndex()]
+	if !ok {
+		sum = Sum(e.Data)
+		g.sums[e.GetIndex()] = sum
+	}
+	return sum
+}
+
+// trust returns the trust in a peer's keeping of its batches, or in a relay's passing on to the peer.
+func (g *Giver) trust(p *taker, peer, relay uint64) *trust {
+	if relay == 0 {
+		return &p.trust
+	}
+	return g.Zones.trusts(pair{peer, relay})
 }
 
 // taker returns a peer in a term. Originals of an earlier term are of no use.
@@ -154,16 +221,17 @@ func (g *Giver) Lack(peer uint64, l wire.Lack, tick uint64) (fill wire.Fill, ok 
 	if l.Number == 0 || l.Number > p.last {
 		return wire.Fill{}, false, fmt.Errorf("%w: node %d lacks message %d, want 1 to %d", errBad, peer, l.Number, p.last)
 	}
-	if p.trust.lacked(tick) {
-		g.Counts.Pauses++
-	}
 	fill = wire.Fill{Term: l.Term, Number: l.Number}
+	relay := uint64(0)
 	p.drop(func(o original) bool { // answered once: repeated lacks cost no data
 		if o.number == l.Number {
-			fill.Data = o.data
+			fill.Data, relay = o.data, o.relay
 		}
 		return o.number == l.Number
 	})
+	if g.trust(p, peer, relay).lacked(tick) {
+		g.Counts.Pauses++
+	}
 	if fill.Data == nil {
 		g.Counts.Gone++
 	} else {

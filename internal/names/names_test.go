@@ -103,7 +103,7 @@ func TestOtherBytesOfABatchAreNotJoined(t *testing.T) {
 		_, ok, lack, err := tk.Arrive(1, n, func(uint64, uint64) []byte { return kept }, 0)
 		require.NoError(t, err)
 		require.False(t, ok)
-		require.Equal(t, &wire.Lack{Term: 5, Number: 1}, lack)
+		require.Equal(t, &Ask{1, wire.Lack{Term: 5, Number: 1}}, lack)
 	}
 }
 
@@ -117,19 +117,19 @@ func TestLackIsAnsweredWithTheDataAndOnce(t *testing.T) {
 	require.False(t, ok)
 	require.NoError(t, err)
 	require.Nil(t, again, "a message that comes twice lacks its data once")
-	_, ok, waits := tk.Resolve(1, n, 12)
+	_, ok, waits := tk.Resolve(n, 12)
 	require.False(t, ok)
 	require.True(t, waits)
 
-	fill, ok, err := g.Lack(2, *lack, 4)
+	fill, ok, err := g.Lack(2, lack.Body.(wire.Lack), 4)
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.NoError(t, tk.Fill(1, fill))
-	joined, ok, _ := tk.Resolve(1, n, 12)
+	require.NoError(t, tk.Fill(1, fill, 4))
+	joined, ok, _ := tk.Resolve(n, 12)
 	require.True(t, ok)
 	requireSame(t, whole, joined)
 
-	fill, ok, err = g.Lack(2, *lack, 4)
+	fill, ok, err = g.Lack(2, lack.Body.(wire.Lack), 4)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Empty(t, fill.Data, "the original is gone")
@@ -156,7 +156,7 @@ func TestMessageIsLostIfItsDataDoesNotComeOrDoesNotFit(t *testing.T) {
 	}
 	lost := func(tk *Taker, n wire.Named, tick uint64) {
 		t.Helper()
-		_, ok, waits := tk.Resolve(1, n, tick)
+		_, ok, waits := tk.Resolve(n, tick)
 		require.False(t, ok)
 		require.False(t, waits)
 		require.Empty(t, tk.waits)
@@ -166,30 +166,30 @@ func TestMessageIsLostIfItsDataDoesNotComeOrDoesNotFit(t *testing.T) {
 
 	tk, n = lacking()
 	tk.Lost(3)
-	_, _, waits := tk.Resolve(1, n, 4)
+	_, _, waits := tk.Resolve(n, 4)
 	require.True(t, waits, "another connection broke")
 	tk.Lost(1)
 	lost(tk, n, 4)
 
 	tk, n = lacking()
-	require.NoError(t, tk.Fill(1, wire.Fill{Term: 5, Number: 1}), "the data is gone")
+	require.NoError(t, tk.Fill(1, wire.Fill{Term: 5, Number: 1}, 4), "the data is gone")
 	lost(tk, n, 4)
 
 	for what, data := range map[string][][]byte{"too many": {batch(1, 1000), nil}, "too short": {batch(1, 999)}, "other bytes": {batch(9, 1000)}} {
 		tk, n = lacking()
-		require.ErrorIs(t, tk.Fill(1, wire.Fill{Term: 5, Number: 1, Data: data}), errBad, what)
+		require.ErrorIs(t, tk.Fill(1, wire.Fill{Term: 5, Number: 1, Data: data}, 4), errBad, what)
 		lost(tk, n, 4)
 	}
 
 	tk, n = lacking()
 	for _, other := range []wire.Fill{{Term: 4, Number: 1}, {Term: 5, Number: 2}} {
 		other.Data = [][]byte{batch(1, 1000)}
-		require.NoError(t, tk.Fill(1, other))
+		require.NoError(t, tk.Fill(1, other, 4))
 	}
-	require.NoError(t, tk.Fill(3, wire.Fill{Term: 5, Number: 1, Data: [][]byte{batch(1, 1000)}}), "of another node")
-	_, _, waits = tk.Resolve(1, n, 4)
+	require.NoError(t, tk.Fill(3, wire.Fill{Term: 5, Number: 1, Data: [][]byte{batch(1, 1000)}}, 4), "of another node")
+	_, _, waits = tk.Resolve(n, 4)
 	require.True(t, waits)
-	tk.Forget(1, n)
+	tk.Forget(n)
 	lost(tk, n, 4)
 }
 
@@ -202,11 +202,11 @@ func TestMessageThatHasTheNumberOfAnotherIsLost(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, ok)
 	}
-	require.NoError(t, tk.Fill(1, wire.Fill{Term: 5, Number: 1, Data: [][]byte{batch(1, 1000)}}))
-	_, ok, waits := tk.Resolve(1, other, 1)
+	require.NoError(t, tk.Fill(1, wire.Fill{Term: 5, Number: 1, Data: [][]byte{batch(1, 1000)}}, 0))
+	_, ok, waits := tk.Resolve(other, 1)
 	require.False(t, ok)
 	require.False(t, waits)
-	_, ok, _ = tk.Resolve(1, n, 1)
+	_, ok, _ = tk.Resolve(n, 1)
 	require.True(t, ok)
 }
 

@@ -4,7 +4,9 @@
 package names
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -14,74 +16,102 @@ import (
 
 // Taker is the follower's part.
 type Taker struct {
-	// Patience is for how many ticks a message waits for its data.
-	Patience uint64
+	// Self is the follower.
+	Self uint64
+	// Patience is for how many ticks a message waits for its data, and Hedge for how many ticks a relay may be
+	// silent before the leader is asked.
+	Patience, Hedge uint64
 
 	// Counts has what was done so far.
 	Counts TakerCounts
 
-	waits map[key]*wait // one for each message that waits
+	waits map[key]*wait     // one for each message that waits
+	heard map[uint64]uint64 // tick of the last data, by relay
 }
 
 // TakerCounts count since the start of a Taker.
 type TakerCounts struct {
 	Joined    uint64 // messages, at once
-	Lacks     uint64
-	Late      uint64 // joined with the leader's data
+	Wants     uint64 // relays asked
+	Lacks     uint64 // leader asked
+	Overdue   uint64 // of these, after a relay was asked
+	Late      uint64 // joined with the leader's data or a relay's
 	GivenUp   uint64 // messages lost: the data was gone, did not come in time, or did not fit
 	FillsLate uint64 // for messages that wait no more
 }
 
-// key names a message. A node leads a term in one life, so its numbers do not repeat in a term.
-type key struct{ peer, term, number uint64 }
+// key names a message: a term has one leader, which leads it in one life, so numbers do not repeat in a term.
+type key struct{ term, number uint64 }
 
 // wait is a message that lacks data.
 type wait struct {
-	until uint64 // tick
-	names []wire.Name
-	data  [][]byte // has come
-	over  bool     // will not come
+	leader uint64
+	relay  uint64 // that was asked, or 0
+	asked  bool   // the leader was
+	since  uint64 // tick of the last question
+	names  []wire.Name
+	data   [][]byte // of each name; nil: lacking
+	over   bool     // what lacks will not come
 }
 
-func keyOf(from uint64, n wire.Named) key { return key{from, n.GetTerm(), n.Number} }
+func (w *wait) lacks() bool {
+	return slices.ContainsFunc(w.data, func(d []byte) bool { return d == nil })
+}
 
-// Arrive joins a message with kept data, which find returns; or returns the Lack to send, if any, and
+func keyOf(n wire.Named) key { return key{n.GetTerm(), n.Number} }
+
+// Arrive joins a message with kept data, which find returns; or returns the question to send, if any, and
 // has the message wait: the caller asks Resolve. An error says that the message is faulty.
-func (t *Taker) Arrive(from uint64, n wire.Named, find func(boot, sequence uint64) []byte, tick uint64) (joined wire.Raft, ok bool, lack *wire.Lack, err error) {
-	if err := check(n); err != nil {
+func (t *Taker) Arrive(from uint64, n wire.Named, find func(boot, sequence uint64) []byte, tick uint64) (joined wire.Raft, ok bool, ask *Ask, err error) {
+	if err := t.check(n); err != nil {
 		return wire.Raft{}, false, nil, err
 	}
-	data := make([][]byte, 0, len(n.Names))
-	for _, name := range n.Names {
-		kept := find(name.Boot, name.Sequence)
-		if !fits(name, kept) {
-			break
+	w := &wait{leader: from, names: n.Names, data: make([][]byte, len(n.Names)), since: tick}
+	want := wire.Want{Term: n.GetTerm(), Number: n.Number}
+	for i, name := range n.Names {
+		if e := n.Entries[name.Entry]; name.Relay != 0 {
+			w.relay = name.Relay
+			want.Entries = append(want.Entries, wire.EntryAt{Index: e.GetIndex(), Term: e.GetTerm()})
+			continue
 		}
-		data = append(data, kept)
+		if kept := find(name.Boot, name.Sequence); fits(name, kept) {
+			w.data[i] = kept
+		} else {
+			w.asked = true
+		}
 	}
-	if len(data) == len(n.Names) {
+	if !w.lacks() {
 		t.Counts.Joined++
-		return withData(n.Raft, n.Names, data), true, nil, nil
+		return withData(n.Raft, n.Names, w.data), true, nil, nil
 	}
-	k := keyOf(from, n)
-	if t.waits[k] != nil {
+	if t.waits[keyOf(n)] != nil {
 		return wire.Raft{}, false, nil, nil // delivered twice
 	}
 	if t.waits == nil {
 		t.waits = map[key]*wait{}
 	}
-	t.waits[k] = &wait{until: tick + t.Patience, names: n.Names}
+	t.waits[keyOf(n)] = w
+	if w.asked { // a batch of this node's own is gone: the leader gives all
+		return wire.Raft{}, false, t.lack(w, keyOf(n)), nil
+	}
+	t.Counts.Wants++
+	return wire.Raft{}, false, &Ask{w.relay, want}, nil
+}
+
+// lack asks the leader.
+func (t *Taker) lack(w *wait, k key) *Ask {
 	t.Counts.Lacks++
-	return wire.Raft{}, false, &wire.Lack{Term: n.GetTerm(), Number: n.Number}, nil
+	w.asked = true
+	return &Ask{w.leader, wire.Lack{Term: k.term, Number: k.number}}
 }
 
 // check looks for names that stand for no entry of the message. An entry with a name has no data,
-// and no two names stand for one entry.
-func check(n wire.Named) error {
+// no two names stand for one entry, and a message names one relay.
+func (t *Taker) check(n wire.Named) error {
 	if n.GetType() != pb.MsgApp {
 		return fmt.Errorf("%w: names in a %v, want a MsgApp", errBad, n.GetType())
 	}
-	next := uint64(0)
+	next, relay := uint64(0), uint64(0)
 	for _, name := range n.Names {
 		if name.Entry < next || name.Entry >= uint64(len(n.Entries)) {
 			return fmt.Errorf("%w: a name for entry %d, want %d to %d", errBad, name.Entry, next, len(n.Entries)-1)
@@ -90,47 +120,107 @@ func check(n wire.Named) error {
 			return fmt.Errorf("%w: a name for entry %d, which has %d bytes of data and type %v, want none and EntryNormal", errBad, name.Entry, len(e.GetData()), e.GetType())
 		}
 		next = name.Entry + 1
+		if name.Relay == 0 {
+			continue
+		}
+		if name.Relay == t.Self || relay != 0 && name.Relay != relay {
+			return fmt.Errorf("%w: node %d is to ask node %d for data, want one other node", errBad, t.Self, name.Relay)
+		}
+		relay = name.Relay
 	}
 	return nil
 }
 
-// Fill takes the data that a message waits for.
-func (t *Taker) Fill(from uint64, f wire.Fill) error {
-	w := t.waits[key{from, f.Term, f.Number}]
-	if w == nil || w.over || w.data != nil {
+// Fill takes data that a message waits for.
+func (t *Taker) Fill(from uint64, f wire.Fill, tick uint64) error {
+	w := t.waits[key{f.Term, f.Number}]
+	if w == nil || w.over || !w.lacks() || from != w.relay && (from != w.leader || !w.asked) {
 		t.Counts.FillsLate++
 		return nil
 	}
-	w.over = true
-	if len(f.Data) == 0 {
-		return nil
+	err := w.fill(from, f.Data)
+	if err == nil && len(f.Data) > 0 && from == w.relay {
+		if t.heard == nil {
+			t.heard = map[uint64]uint64{}
+		}
+		t.heard[from] = tick
 	}
-	if len(f.Data) != len(w.names) {
-		return fmt.Errorf("%w: the data of %d entries, want %d", errBad, len(f.Data), len(w.names))
-	}
+	return err
+}
+
+// fill takes the data of all named entries from the leader, and from a relay that of the entries that it is
+// named for. With none, or with faulty data, the source is given up.
+func (w *wait) fill(from uint64, data [][]byte) error {
+	var places []int
 	for i, name := range w.names {
-		if !fits(name, f.Data[i]) {
-			return fmt.Errorf("%w: %d bytes do not fit the name of entry %d, which has %d", errBad, len(f.Data[i]), name.Entry, name.Length)
+		if from == w.leader || name.Relay == from {
+			places = append(places, i)
 		}
 	}
-	w.data, w.over = f.Data, false
+	fits := func() error {
+		if len(data) != len(places) {
+			return fmt.Errorf("%w: the data of %d entries, want %d", errBad, len(data), len(places))
+		}
+		for i, at := range places {
+			if !fits(w.names[at], data[i]) {
+				return fmt.Errorf("%w: %d bytes do not fit the name of entry %d, which has %d", errBad, len(data[i]), w.names[at].Entry, w.names[at].Length)
+			}
+		}
+		return nil
+	}
+	if err := fits(); err != nil {
+		w.giveUp(from)
+		if len(data) == 0 {
+			return nil
+		}
+		return err
+	}
+	for i, at := range places {
+		w.data[at] = data[i]
+	}
 	return nil
+}
+
+// giveUp says that a source has nothing for a message.
+func (w *wait) giveUp(source uint64) {
+	switch {
+	case !w.lacks():
+	case source == w.leader && (w.asked || w.relay == 0):
+		w.over = true
+	case source == w.relay:
+		w.relay = 0
+	}
+}
+
+// Overdue returns the questions to leaders about messages whose relay is silent, or has nothing.
+func (t *Taker) Overdue(tick uint64) (asks []Ask) {
+	for _, k := range slices.SortedFunc(maps.Keys(t.waits), func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.term, b.term), cmp.Compare(a.number, b.number))
+	}) {
+		w := t.waits[k]
+		if w.asked || !w.lacks() || w.relay != 0 && tick < max(w.since, t.heard[w.relay])+t.Hedge {
+			continue
+		}
+		t.Counts.Overdue++
+		w.since = tick
+		asks = append(asks, *t.lack(w, k))
+	}
+	return asks
 }
 
 // Resolve returns the joined message of one that waits. waits reports that the message is to wait
 // further; without joined, it is lost.
-func (t *Taker) Resolve(from uint64, n wire.Named, tick uint64) (joined wire.Raft, ok, waits bool) {
-	k := keyOf(from, n)
-	w := t.waits[k]
+func (t *Taker) Resolve(n wire.Named, tick uint64) (joined wire.Raft, ok, waits bool) {
+	w := t.waits[keyOf(n)]
 	if w != nil && !slices.Equal(w.names, n.Names) { // two messages of one number: no leader sends them
 		t.Counts.GivenUp++
 		return wire.Raft{}, false, false
 	}
-	if w != nil && w.data == nil && !w.over && tick < w.until {
+	if w != nil && w.lacks() && !w.over && tick < max(w.since, t.heard[w.relay])+t.Patience {
 		return wire.Raft{}, false, true
 	}
-	delete(t.waits, k)
-	if w == nil || w.data == nil {
+	delete(t.waits, keyOf(n))
+	if w == nil || w.lacks() {
 		t.Counts.GivenUp++
 		return wire.Raft{}, false, false
 	}
@@ -139,14 +229,15 @@ func (t *Taker) Resolve(from uint64, n wire.Named, tick uint64) (joined wire.Raf
 }
 
 // Forget forgets a message that cannot wait, because there is no room.
-func (t *Taker) Forget(from uint64, n wire.Named) {
+func (t *Taker) Forget(n wire.Named) {
 	t.Counts.GivenUp++
-	delete(t.waits, keyOf(from, n))
+	delete(t.waits, keyOf(n))
 }
 
 // Lost says that the connection to a peer broke: what it was asked for will not come.
 func (t *Taker) Lost(peer uint64) {
-	for k, w := range t.waits {
-		w.over = w.over || k.peer == peer && w.data == nil
+	delete(t.heard, peer)
+	for _, w := range t.waits {
+		w.giveUp(peer)
 	}
 }

@@ -156,6 +156,7 @@ func (r *Replica) Resolve() {
 	if len(r.resolving.lanes) == 0 || r.err != nil {
 		return
 	}
+	r.askLeaders()
 	r.resolving.again(r.now, r.cfg.Stopwatch, func(m wire.Message, resolved Resolution) {
 		if r.resolved(m, resolved) != nil {
 			r.count.BadMessages++

@@ -14,11 +14,17 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
-// Names has a leader send names in the place of data that came from the receiver: see package names.
-// Every replica takes names.
+// Names has a leader send names in the place of data that came from the receiver, or that another member
+// in the receiver's zone passes on: see package names. Every replica takes names, and passes data on.
 type Names struct {
-	// Announced reports whether a peer has announced that it takes names. It does not wait.
+	// Announced reports whether a peer has announced that it takes names of its own batches; nil means that
+	// none does. It does not wait.
 	Announced func(peer uint64) bool
+	// Zone returns the zone of a node, this one or another, empty if it is not known; nil means that there are no
+	// relays. Relayed reports whether a peer has announced that it takes names with relays, and passes data
+	// on. Neither waits.
+	Zone    func(node uint64) string
+	Relayed func(peer uint64) bool
 
 	// The next fields are for simulators; each may be nil. Named sees a message with names and its
 	// original, as it leaves; Joined sees a message with names and the result, as it is joined. Forget
@@ -31,6 +37,7 @@ type Names struct {
 type NameCounts struct {
 	names.GiverCounts
 	names.TakerCounts
+	names.RelayCounts
 }
 
 // NameCounts returns what the replica has done with names.
@@ -40,6 +47,9 @@ func (r *Replica) NameCounts() (c NameCounts) {
 	}
 	if t, ok := r.resolving.resolver.(*nameTaker); ok {
 		c.TakerCounts = t.Counts
+	}
+	if r.relay != nil {
+		c.RelayCounts = r.relay.Counts
 	}
 	return c
 }
@@ -51,7 +61,14 @@ type nameGiver struct {
 }
 
 func newNameGiver(r *Replica) *nameGiver {
-	return &nameGiver{r: r, Giver: names.Giver{Announced: r.cfg.Names.Announced, Batch: plainBatchOf}}
+	g := &nameGiver{r: r, Giver: names.Giver{Announced: r.cfg.Names.Announced, Batch: plainBatchOf, Whole: func(data []byte) bool {
+		_, coded := ecraft.Detect(data)
+		return !coded
+	}}}
+	if r.cfg.Names.Zone != nil {
+		g.Zones = newZones(r)
+	}
+	return g
 }
 
 // plainBatchOf returns the id of the batch that is an entry's data, if the batch is a node's, and the
@@ -67,6 +84,7 @@ func plainBatchOf(node uint64, data []byte) (wire.CommandID, bool) {
 
 // Bundle implements Bundler.
 func (g *nameGiver) Bundle(turn []wire.Message, _ time.Duration) (send, dropped []wire.Message) {
+	g.Turn(turn)
 	for i, m := range turn {
 		turn[i] = g.Name(m, g.r.ticks)
 		if _, ok := turn[i].Body.(wire.Named); ok && g.r.cfg.Names.Named != nil {
@@ -111,13 +129,14 @@ type nameTaker struct {
 // receiveNamed takes a message with names to its lane: joined, or to wait.
 func (r *Replica) receiveNamed(m wire.Message, n wire.Named) error {
 	if r.resolving.resolver == nil {
-		r.resolving.resolver = &nameTaker{r, names.Taker{Patience: uint64(r.cfg.ElectionTick)}}
+		hedge := uint64(max(2, r.cfg.ElectionTick/5))
+		r.resolving.resolver = &nameTaker{r, names.Taker{Self: r.cfg.ID, Patience: uint64(r.cfg.ElectionTick), Hedge: hedge}}
 	}
 	t, ok := r.resolving.resolver.(*nameTaker)
 	if !ok {
 		return fmt.Errorf("%w: this node resolves messages in another way", ErrBadMessage)
 	}
-	joined, ok, lack, err := t.Arrive(m.From, n, r.keptBatch, r.ticks)
+	joined, ok, ask, err := t.Arrive(m.From, n, r.keptBatch, r.ticks)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrBadMessage, err)
 	}
@@ -127,11 +146,11 @@ func (r *Replica) receiveNamed(m wire.Message, n wire.Named) error {
 	}
 	m, resolved, err := r.resolving.offer(m, r.now, r.cfg.Stopwatch)
 	if err != nil {
-		t.Forget(m.From, n)
+		t.Forget(n)
 		return err
 	}
-	if lack != nil {
-		r.post(m.From, *lack)
+	if ask != nil {
+		r.post(ask.To, ask.Body)
 	}
 	return r.resolved(m, resolved)
 }
@@ -146,18 +165,27 @@ func (r *Replica) keptBatch(boot, sequence uint64) []byte {
 	return b.entry
 }
 
-// receiveFill takes the data that a message waits for.
+// receiveFill takes data that a message waits for.
 func (r *Replica) receiveFill(from uint64, f wire.Fill) error {
 	t, ok := r.resolving.resolver.(*nameTaker)
 	if !ok {
 		return nil // of an earlier life
 	}
-	err := t.Fill(from, f)
+	err := t.Fill(from, f, r.ticks)
 	r.Resolve()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrBadMessage, err)
 	}
 	return nil
+}
+
+// askLeaders asks for data that no relay brings.
+func (r *Replica) askLeaders() {
+	if t, ok := r.resolving.resolver.(*nameTaker); ok {
+		for _, ask := range t.Overdue(r.ticks) {
+			r.post(ask.To, ask.Body)
+		}
+	}
 }
 
 // Resolve implements Resolver.
@@ -166,7 +194,7 @@ func (t *nameTaker) Resolve(m wire.Message, _ time.Duration) (wire.Message, Reso
 	if !ok {
 		return m, asResolved
 	}
-	joined, ok, waits := t.Taker.Resolve(m.From, n, t.r.ticks)
+	joined, ok, waits := t.Taker.Resolve(n, t.r.ticks)
 	switch {
 	case waits:
 		return m, asUnresolved

@@ -4,6 +4,7 @@
 package replica
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -185,4 +186,76 @@ func TestFaultyNamesAreCountedAndHaveNoEffect(t *testing.T) {
 	n.Number, n.Names[0].Length = 2, 40<<20 // more than may wait
 	require.ErrorIs(t, r.Receive(wire.Message{Group: 7, From: 1, To: 2, Body: n}), ErrOverloaded)
 	require.Zero(t, r.Status().Resolve.Waiting)
+}
+
+// Five members in two zones, node 1 leads: the data of an entry crosses the border between the zones once.
+func TestDataEntersAZoneOnce(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		c := newCluster(t, core, 1, 2, 3, 4, 5)
+		zone := func(node uint64) string { return []string{"", "a", "a", "b", "b", "b"}[node] }
+		for _, id := range c.ids() {
+			c.nodes[id].cfg.Names = &Names{Zone: zone, Relayed: func(uint64) bool { return true }}
+			c.start(c.nodes[id])
+		}
+		c.elect(1)
+		crossed, mute := 0, uint64(0)
+		c.lose = func(m wire.Message) bool {
+			data := func(entries []*pb.Entry) (n int) {
+				for _, e := range entries {
+					n += len(e.GetData())
+				}
+				return n
+			}
+			switch b, ok := m.RaftBody(); {
+			case zone(m.From) == zone(m.To):
+			case ok && b.GetType() == pb.MsgApp:
+				crossed += data(b.Entries)
+			default:
+				if f, ok := m.Body.(wire.Fill); ok {
+					crossed += len(bytes.Join(f.Data, nil))
+				}
+			}
+			_, fills := m.Body.(wire.Fill)
+			return fills && m.From == mute
+		}
+		propose := func(n int) (bytes int) {
+			var calls []Call
+			for i := range n {
+				calls = append(calls, c.propose(2, large(i)))
+				c.run(1)
+			}
+			c.run(30)
+			for _, call := range calls {
+				require.NoError(t, c.result(call).Err)
+			}
+			return n * len(large(0))
+		}
+		want := propose(9)
+		require.InDelta(t, want, crossed, float64(9*100), "once, and what goes with a batch")
+		require.Equal(t, uint64(18), c.nodes[3].r.NameCounts().Passed, "to nodes 4 and 5")
+		require.Zero(t, c.nodes[1].r.NameCounts().Filled)
+
+		// A relay that passes nothing on costs the others some ticks, and is passed by.
+		mute = 3
+		propose(60)
+		require.Len(t, c.agree(), 69)
+		before := crossed
+		require.LessOrEqual(t, c.nodes[1].r.NameCounts().Filled, uint64(12), "of the two, until each has lacked four messages")
+		mute = 0
+		want = propose(9)
+		require.InDelta(t, want, crossed-before, float64(9*100), "another is the relay")
+	})
+}
+
+// Nobody but a member gets data.
+func TestStrangerIsPassedNothing(t *testing.T) {
+	c := newCluster(t, Weft, 1, 2, 3)
+	c.elect(1)
+	r := c.nodes[2].r
+	at := wire.EntryAt{Index: 1, Term: 1}
+	require.NoError(t, r.Receive(wire.Message{Group: 7, From: 9, To: 2, Body: wire.Want{Term: 1, Number: 1, Entries: []wire.EntryAt{at}}}))
+	sends := r.Flush(c.now).Sends
+	require.Len(t, sends, 1)
+	require.Equal(t, wire.Fill{Term: 1, Number: 1}, sends[0].Body)
+	require.Nil(t, r.relay)
 }

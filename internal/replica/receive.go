@@ -47,6 +47,9 @@ func (r *Replica) receive(m wire.Message) error {
 		return r.receiveQuery(m.From, b)
 	case wire.Fill: // passes the messages of its class, which wait for it
 		return r.receiveFill(m.From, b)
+	case wire.Want:
+		r.receiveWant(m.From, b)
+		return nil
 	case wire.Proposal:
 		if r.crowded(m.From) {
 			return fmt.Errorf("%w: node %d proposes; %d others have, and no more are listened to", ErrBadMessage, m.From, maxOrigins)
@@ -102,6 +105,7 @@ func (r *Replica) arrived(m wire.Message) error {
 		}
 		r.repeats.answered(b.Message)
 		r.acked(b.Message)
+		r.passOn(b.Message)
 		r.step(b.Message)
 	case wire.Proposal:
 		return r.receiveProposal(m.From, b)

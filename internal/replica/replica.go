@@ -10,6 +10,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/names"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/storage"
@@ -104,7 +105,8 @@ type Replica struct {
 	// restore, or 0.
 	restoring uint64
 
-	home   *home // nil: no gateway has come
+	home   *home        // nil: no gateway has come
+	relay  *names.Relay // nil: this node has no zone, and no member has wanted data
 	writes writes
 	keep   retention
 	count  Counters
@@ -124,6 +126,9 @@ func New(cfg Config) (*Replica, error) {
 	}
 	if cfg.Names != nil && cfg.Bundle == nil {
 		r.sends.bundler = newNameGiver(r)
+	}
+	if cfg.Names != nil && cfg.Names.Zone != nil {
+		r.relay = newRelay(cfg)
 	}
 	r.around = r
 	if err := r.loadHostState(); err != nil {
@@ -215,6 +220,7 @@ func (r *Replica) Tick(now time.Duration) {
 	r.succeed()
 	r.place()
 	r.Resolve()
+	r.answerWants()
 	r.answer()
 	r.sendAck(r.acks.late(r.ticks))
 	r.expireCalls()
@@ -423,6 +429,7 @@ func (r *Replica) Unreachable(peer uint64) {
 	r.settings.cutOff(peer)
 	if t, ok := r.resolving.resolver.(*nameTaker); ok {
 		t.Lost(peer)
+		r.askLeaders()
 	}
 	r.dirty = true
 }

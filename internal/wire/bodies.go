@@ -349,6 +349,8 @@ func decodeBody(k Kind, d *decoder) (Body, error) {
 		body = Lack{Term: d.uvarint(), Number: d.uvarint()}
 	case kindFill:
 		body = decodeFill(d)
+	case KindWant:
+		body = decodeWant(d)
 	}
 	if d.err == nil && len(d.b) > 0 {
 		d.fail("%d bytes behind a %v", len(d.b), k)

@@ -19,6 +19,8 @@ type Hello struct {
 	Process uint64
 	// Address is where the dialer is reached, if it is a gateway; a node has none.
 	Address string
+	// Zone is the dialer's zone; empty: it has none, or an earlier version dials.
+	Zone string
 }
 
 // Answer is the other end's word on a Hello.
@@ -30,6 +32,8 @@ type Answer struct {
 	// Frame is the length of the largest frame that the answering node takes on the connection,
 	// its header included; 0: not known, because an earlier version answers.
 	Frame uint64
+	// Zone is the answering node's zone; empty: it has none, or an earlier version answers.
+	Zone string
 }
 
 // Capabilities is a set of abilities other than kinds of messages: bit i stands for
@@ -53,8 +57,9 @@ func (h Hello) Write(w io.Writer) error {
 	e.uvarint(uint64(h.Kinds))
 	e.uvarint(uint64(h.Capabilities))
 	e.uvarint(h.Process)
-	if h.Address != "" {
+	if h.Address != "" || h.Zone != "" {
 		e.text(h.Address)
+		e.text(h.Zone)
 	}
 	_, err := f.writeTo(w, frameHello)
 	return err
@@ -71,9 +76,8 @@ func ReadHello(r io.Reader) (Hello, error) {
 	h := Hello{Cluster: d.uvarint(), Node: d.uvarint(), Peer: d.uvarint(), Class: Class(d.byte()), Kinds: Kinds(d.uvarint())}
 	h.Capabilities = d.capabilities()
 	h.Process = d.later()
-	if len(d.b) > 0 {
-		h.Address = d.text()
-	}
+	h.Address = d.laterText()
+	h.Zone = d.laterText()
 	return h, d.err
 }
 
@@ -85,6 +89,9 @@ func (a Answer) Write(w io.Writer) error {
 	f.enc.uvarint(uint64(a.Kinds))
 	f.enc.uvarint(uint64(a.Capabilities))
 	f.enc.uvarint(a.Frame)
+	if a.Zone != "" {
+		f.enc.text(a.Zone)
+	}
 	_, err := f.writeTo(w, frameAnswer)
 	return err
 }
@@ -99,6 +106,7 @@ func ReadAnswer(r io.Reader) (Answer, error) {
 	a := Answer{Refused: d.text(), Kinds: Kinds(d.uvarint())}
 	a.Capabilities = d.capabilities()
 	a.Frame = d.later()
+	a.Zone = d.laterText()
 	return a, d.err
 }
 
@@ -111,4 +119,12 @@ func (d *decoder) later() uint64 {
 		return 0
 	}
 	return d.uvarint()
+}
+
+// laterText reads a text that earlier versions do not send; empty if the message ends before it.
+func (d *decoder) laterText() string {
+	if len(d.b) == 0 {
+		return ""
+	}
+	return d.text()
 }

@@ -65,10 +65,11 @@ const (
 	KindNamed                       // Named
 	kindLack                        // Lack
 	kindFill                        // Fill
+	KindWant                        // Want
 	endOfKinds
 )
 
-var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status", "first-members", "log-end", "note", "settings", "snapshot-offer", "snapshot-fetch", "health", "gateway-attach", "gateway-report", "gateway-query", "gateway-reply", "named", "lack", "fill"}
+var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status", "first-members", "log-end", "note", "settings", "snapshot-offer", "snapshot-fetch", "health", "gateway-attach", "gateway-report", "gateway-query", "gateway-reply", "named", "lack", "fill", "want"}
 
 // String returns the kind's name.
 func (k Kind) String() string {
@@ -135,7 +136,7 @@ func (c Class) String() string {
 func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // Body is one of Raft, Proposal, Verdict, Transfer, Chunk, ChunkStatus, First, LogEnd,
-// Note, Settings, Offer, Fetch, Health, Attach, Report, Query, Reply, Named, Lack and Fill.
+// Note, Settings, Offer, Fetch, Health, Attach, Report, Query, Reply, Named, Lack, Fill and Want.
 type Body interface {
 	kind() Kind
 	class() Class
@@ -347,7 +348,7 @@ type HealthLink struct {
 }
 
 // Named is a MsgApp without the data of some entries: data that the receiver has sent to the leader
-// itself, and may still have. See package names.
+// itself, and may still have, or that another member passes on. See package names.
 type Named struct {
 	Raft
 	// Number counts the Named messages of the sending process, from 1.
@@ -359,16 +360,28 @@ type Named struct {
 // Name stands for the data of an entry.
 type Name struct {
 	Entry          uint64 // place in the message, from 0
-	Boot, Sequence uint64 // of the receiver's batch: where to look, and no reason to believe
+	Boot, Sequence uint64 // of the receiver's batch: where to look, and no reason to believe; 0: Relay is the place
 	Length         uint64 // of the data in bytes, 1 to MaxFrame
 	Sum            uint64 // checksum of the data: see names.Sum
+	// Relay is the member that has the data, if not 0; Boot and Sequence are 0 then.
+	Relay uint64
 }
 
 // Lack tells a leader that its Named message cannot be joined; Term and Number are of that message.
 type Lack struct{ Term, Number uint64 }
 
-// Fill answers a Lack with the data of all named entries, in order; with none, if the leader has
-// forgotten the data.
+// Want asks a relay for the data of the entries that it is named for in a Named message, which Term and Number
+// are of. Entries are these, in order, 1 to MaxEntries.
+type Want struct {
+	Term, Number uint64
+	Entries      []EntryAt
+}
+
+// EntryAt is where an entry stands, which says which entry it is.
+type EntryAt struct{ Index, Term uint64 }
+
+// Fill answers a Lack with the data of all named entries, in order, and a Want with that of the entries wanted; with
+// none, if the leader or the relay does not have the data.
 type Fill struct {
 	Term, Number uint64
 	Data         [][]byte
@@ -410,6 +423,7 @@ func (Query) kind() Kind       { return kindQuery }
 func (Reply) kind() Kind       { return kindReply }
 func (Lack) kind() Kind        { return kindLack }
 func (Fill) kind() Kind        { return kindFill }
+func (Want) kind() Kind        { return KindWant }
 
 func (b Raft) class() Class {
 	switch b.GetType() {
@@ -440,3 +454,4 @@ func (Query) class() Class       { return ClassAppend }
 func (Reply) class() Class       { return ClassAppend }
 func (Lack) class() Class        { return ClassControl }
 func (Fill) class() Class        { return ClassAppend }
+func (Want) class() Class        { return ClassControl }

@@ -23,7 +23,7 @@ func (b Named) encode(e *encoder) {
 	e.uvarint(uint64(len(b.Names)))
 	for _, n := range b.Names {
 		e.uvarint(n.Entry)
-		e.uvarint(n.Boot)
+		e.uvarint(n.Boot | n.Relay) // one of them; a batch's sequence is not 0
 		e.uvarint(n.Sequence)
 		e.uvarint(n.Length)
 		e.arena = binary.LittleEndian.AppendUint64(e.arena, n.Sum)
@@ -41,6 +41,9 @@ func decodeNamed(d *decoder) Named {
 	b.Names = make([]Name, count)
 	for i := range b.Names {
 		n := Name{Entry: d.uvarint(), Boot: d.uvarint(), Sequence: d.uvarint(), Length: d.uvarint()}
+		if n.Sequence == 0 {
+			n.Boot, n.Relay = 0, n.Boot
+		}
 		if n.Length == 0 || n.Length > MaxFrame {
 			d.fail("the name of %d bytes, want 1 to %d", n.Length, MaxFrame)
 		}
@@ -77,6 +80,37 @@ func (b Fill) encode(e *encoder) {
 	for _, data := range b.Data {
 		e.bytes(data)
 	}
+}
+
+func (b Want) size() int { return 3*10 + 2*10*len(b.Entries) }
+
+// encode writes an entry as the distance to the index before, and as the term, which is that of the message mostly.
+func (b Want) encode(e *encoder) {
+	e.uvarint(b.Term)
+	e.uvarint(b.Number)
+	e.uvarint(uint64(len(b.Entries)))
+	before := uint64(0)
+	for _, at := range b.Entries {
+		e.uvarint(at.Index - before)
+		e.uvarint(b.Term - at.Term)
+		before = at.Index
+	}
+}
+
+func decodeWant(d *decoder) Want {
+	b := Want{Term: d.uvarint(), Number: d.uvarint()}
+	count := d.uvarint()
+	if count == 0 || count > min(MaxEntries, uint64(len(d.b)/2)) {
+		d.fail("%d entries wanted, want 1 to %d, and at least 2 bytes for each", count, MaxEntries)
+		return Want{}
+	}
+	b.Entries = make([]EntryAt, count)
+	before := uint64(0)
+	for i := range b.Entries {
+		b.Entries[i] = EntryAt{Index: before + d.uvarint(), Term: b.Term - d.uvarint()}
+		before = b.Entries[i].Index
+	}
+	return b
 }
 
 func decodeFill(d *decoder) Fill {

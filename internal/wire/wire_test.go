@@ -75,9 +75,11 @@ func samples() []Message {
 		Raft{Message: &pb.Message{Type: pb.MsgHeartbeat.Enum()}, Digests: Digests{Settings: 1}},
 		Named{Raft: Raft{Message: &pb.Message{Type: pb.MsgApp.Enum(), Term: new(uint64(3)), Entries: []*pb.Entry{{Index: new(uint64(7))}, entry(8, 10)}}, Digests: Digests{First: 7}},
 			Number: 1<<64 - 1, Names: []Name{{Boot: 1<<64 - 1, Sequence: 1<<64 - 1, Length: MaxFrame, Sum: 1<<64 - 1}}},
+		Named{Raft: Raft{Message: &pb.Message{Type: pb.MsgApp.Enum(), Term: new(uint64(3)), Entries: []*pb.Entry{{Index: new(uint64(7))}}}}, Number: 1, Names: []Name{{Length: 600, Sum: 5, Relay: 1<<64 - 1}}},
 		Lack{Term: 1<<64 - 1, Number: 1<<64 - 1},
 		Fill{Term: 3, Number: 2, Data: [][]byte{bytes.Repeat([]byte("z"), 2*referBytes), []byte("small")}},
 		Fill{Term: 1<<64 - 1, Number: 1<<64 - 1},
+		Want{Term: 3, Number: 2, Entries: []EntryAt{{Index: 8, Term: 2}, {Index: 9, Term: 3}, {Index: 1<<64 - 1, Term: 3}}},
 		Settings{Ask: true},
 		Settings{All: []Setting{{Must: true, Name: "sessions", Value: "none"}, {Name: "election timeout", Value: "1s"}}},
 		First{Members: []uint64{1, 4, 1<<64 - 3}},
@@ -171,21 +173,21 @@ func TestRoundTrip(t *testing.T) {
 // Fields that came later are read, and those of a later version yet are left alone; a hello without them
 // is of an earlier version.
 func TestHellosOfEarlierAndLaterVersions(t *testing.T) {
-	want := Hello{Cluster: 1, Node: 2, Peer: 3, Class: ClassBulk, Kinds: AllKinds, Capabilities: 9, Process: 1<<64 - 1, Address: "127.0.0.1:7000"}
+	want := Hello{Cluster: 1, Node: 2, Peer: 3, Class: ClassBulk, Kinds: AllKinds, Capabilities: 9, Process: 1<<64 - 1, Address: "127.0.0.1:7000", Zone: "a"}
 	var b bytes.Buffer
 	require.NoError(t, want.Write(&b))
 	got, err := ReadHello(&b)
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 
-	answer := Answer{Kinds: AllKinds, Capabilities: 9, Frame: 64 << 20}
+	answer := Answer{Kinds: AllKinds, Capabilities: 9, Frame: 64 << 20, Zone: "a"}
 	require.NoError(t, answer.Write(&b))
 	heard, err := ReadAnswer(&b)
 	require.NoError(t, err)
 	require.Equal(t, answer, heard)
 
 	var f Frame
-	for _, more := range [][]uint64{nil, {9}, {9, 7}, {9, 7, 0}, {9, 7, 0, 5}} {
+	for _, more := range [][]uint64{nil, {9}, {9, 7}, {9, 7, 0}, {9, 7, 0, 0}, {9, 7, 0, 0, 5}} {
 		f.Reset()
 		for _, v := range append([]uint64{1, 2, 3, 0, uint64(AllKinds)}, more...) {
 			f.enc.uvarint(v)
@@ -349,7 +351,7 @@ func FuzzFrame(f *testing.F) {
 // FuzzHello feeds arbitrary payloads, with the right checksum, to the readers of
 // hellos and answers. What they accept, they must read again as they wrote it.
 func FuzzHello(f *testing.F) {
-	for _, h := range []Hello{{}, {Cluster: 1, Node: 2, Peer: 3, Class: 200, Kinds: AllKinds, Capabilities: 1 << 63, Address: "a:1"}} {
+	for _, h := range []Hello{{}, {Cluster: 1, Node: 2, Peer: 3, Class: 200, Kinds: AllKinds, Capabilities: 1 << 63, Address: "a:1"}, {Zone: "b"}} {
 		var b bytes.Buffer
 		require.NoError(f, h.Write(&b))
 		f.Add(b.Bytes()[HeaderLen:])

@@ -18,6 +18,11 @@ type naming struct {
 	// former are bits of the nodes of an earlier version, which know of no names.
 	former uint64
 	forget float64 // chance that a batch is missing
+	// zones is over how many zones the nodes are spread; 0: none is known. Relays are on with zones, also without names
+	// of batches.
+	zones uint64
+	// formerRelays are bits of nodes of an earlier version, which know of no relays.
+	formerRelays uint64
 }
 
 // drawNames has names on in half of the runs, a third of these with nodes of an earlier version.
@@ -28,6 +33,26 @@ func drawNames(d world.Draws) (p naming) {
 	}
 	p.forget = world.Pick(d, 0, 0.005, 0.2, 1)
 	return p
+}
+
+// drawZones has zones in half of the runs, a third of these with nodes of an earlier version.
+func (p *naming) drawZones(d world.Draws) {
+	p.zones = world.Pick[uint64](d, 0, 0, 0, 1, 2, 3)
+	if d.Chance(0.33) {
+		p.formerRelays = d.Uint64()
+	}
+}
+
+// zone returns the zone of a node.
+func (p *naming) zone(node uint64) string {
+	if p.zones == 0 {
+		return ""
+	}
+	return string(rune('a' + node%p.zones))
+}
+
+func (p *naming) relays(node uint64) bool {
+	return p.zones > 0 && p.takes(node) && p.formerRelays>>(node%64)&1 == 0
 }
 
 func (p *naming) takes(node uint64) bool { return p.former>>(node%64)&1 == 0 }
@@ -44,11 +69,11 @@ func nameKeyOf(m wire.Message, n wire.Named) nameKey {
 func (m *member) named() *replica.Names {
 	w := m.n.w
 	p := &w.plan.naming
-	if !p.on || !p.takes(m.n.id) {
+	on, relays := p.on && p.takes(m.n.id), p.relays(m.n.id)
+	if !on && !relays {
 		return nil
 	}
-	return &replica.Names{
-		Announced: p.takes,
+	names := &replica.Names{
 		Named: func(msg wire.Message, whole wire.Raft) {
 			n := msg.Body.(wire.Named)
 			if whole.OwnForm { // coded entries leave in the receiver's form
@@ -70,6 +95,13 @@ func (m *member) named() *replica.Names {
 		},
 		Forget: func() bool { return w.names.Chance(p.forget) },
 	}
+	if on {
+		names.Announced = p.takes
+	}
+	if relays {
+		names.Zone, names.Relayed = p.zone, p.relays
+	}
+	return names
 }
 
 // countNames counts what a member did with names in a turn.
@@ -85,13 +117,28 @@ func (m *member) countNames() {
 	w.NamesLate += c.Late - was.Late
 	w.NamesGivenUp += c.GivenUp - was.GivenUp
 	w.FillsLate += c.FillsLate - was.FillsLate
+	w.RelayedBytes += c.Relayed - was.Relayed
+	w.RelaysWanted += c.Wants - was.Wants
+	w.RelaysOverdue += c.Overdue - was.Overdue
+	w.RelaysPassed += c.Passed - was.Passed
+	w.RelaysHadNot += c.NotHad - was.NotHad
 }
 
 // unknownKind reports whether a node of an earlier version is sent a message about names.
 func (w *sim) unknownKind(m wire.Message) bool {
-	switch m.Body.(type) {
-	case wire.Named, wire.Lack, wire.Fill:
-		return w.plan.naming.on && !w.plan.naming.takes(m.To)
+	p := &w.plan.naming
+	switch b := m.Body.(type) {
+	case wire.Named:
+		for _, n := range b.Names {
+			if n.Relay != 0 && !p.relays(m.To) {
+				return true
+			}
+		}
+		return !p.takes(m.To)
+	case wire.Lack, wire.Fill:
+		return !p.takes(m.To)
+	case wire.Want:
+		return !p.relays(m.To)
 	}
 	return false
 }

@@ -97,6 +97,7 @@ func drawPlan(seed uint64, opts options) plan {
 	p.placing = drawPlacing(world.NewDraws(seed, 9))
 	if opts.Bug == noBug { // other bugs are found where they are
 		p.naming = drawNames(world.NewDraws(seed, 14))
+		p.naming.drawZones(world.NewDraws(seed, 16))
 	}
 	if opts.Joints {
 		p.drawJoints(seed)

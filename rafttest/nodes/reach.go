@@ -45,6 +45,8 @@ type reach struct {
 	Named, NamesFilled, NamesGone, NamePauses            uint64 // messages with names; lacks answered with the data, and without; peers that got none for a while
 	NamesJoined, NamesLate                               uint64 // at once; with the leader's data
 	NamesLacked, NamesGivenUp, FillsLate                 uint64
+	RelayedBytes, RelaysWanted, RelaysOverdue            uint64 // named with a relay; asked of relays; relays that were silent
+	RelaysPassed, RelaysHadNot                           uint64 // Wants answered with the data, and without
 	PlacedRuns, HandOversSlow, HandOversPreferred        uint64 // runs with placement, and what leaders did there
 }
 

@@ -72,6 +72,9 @@ type Config struct {
 	// announce and use a bit agree on its meaning; bits 0 to 31 are for this module, the
 	// others for programs on top.
 	Capabilities uint64
+	// Zone is where the node stands, such as a data centre: bytes between zones cost more than bytes within. At most
+	// 64 bytes; empty: not said. It is announced to peers. See "Zones" in package rawnode's documentation.
+	Zone string
 	// Gateway, if not empty, says that this process is a gateway, and is the address at which nodes
 	// reach it: a gateway takes and sends the kinds of messages of gateways alone.
 	Gateway string
@@ -113,6 +116,9 @@ type Config struct {
 	// of one kind in quick succession become one line, and then a count.
 	Logger *slog.Logger
 }
+
+// MaxZoneBytes bounds the name of a zone.
+const MaxZoneBytes = 64
 
 const firstBackoff = 20 * time.Millisecond
 
@@ -195,6 +201,9 @@ func (c Config) Validate() error {
 		if err := address.Check(c.Gateway); err != nil {
 			bad("Gateway", fmt.Sprintf("%q", c.Gateway), "an address that nodes can dial: "+err.Error())
 		}
+	}
+	if len(c.Zone) > MaxZoneBytes {
+		bad("Zone", fmt.Sprintf("%d bytes long", len(c.Zone)), fmt.Sprintf("at most %d", MaxZoneBytes))
 	}
 	if err := c.Shape.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("%w: %w", ErrInvalid, err))

@@ -58,7 +58,7 @@ func (t *TCP) welcome(raw net.Conn) (net.Conn, *peer, caller, error) {
 	if err != nil {
 		return fail(conn, err)
 	}
-	err = wire.Answer{Kinds: who.kinds, Capabilities: wire.Capabilities(t.cfg.Capabilities), Frame: uint64(t.cfg.takes(who))}.Write(conn)
+	err = wire.Answer{Kinds: who.kinds, Capabilities: wire.Capabilities(t.cfg.Capabilities), Frame: uint64(t.cfg.takes(who)), Zone: t.cfg.Zone}.Write(conn)
 	if err == nil {
 		err = conn.SetDeadline(time.Time{})
 	}
@@ -156,7 +156,7 @@ func (t *TCP) admit(h wire.Hello, who badge, raw net.Conn) (*peer, caller, error
 	c.conn = &incoming{Conn: raw, process: h.Process, replaced: make(chan struct{})}
 	p.incoming[h.Class] = c.conn
 	p.receive.setLimit(c.limits.ReceiveBytes)
-	p.learn(h.Kinds, h.Capabilities)
+	p.announce.Store(&announced{h.Kinds, h.Capabilities, h.Zone})
 	return p, c, nil
 }
 

@@ -242,7 +242,7 @@ func (s *sender) introduce(ctx context.Context, raw net.Conn) (_ net.Conn, answe
 		return nil, answer, err
 	}
 	cfg := s.t.cfg
-	hello := wire.Hello{Cluster: cfg.Cluster, Node: cfg.Node, Peer: s.peer.id, Class: s.class, Kinds: wire.AllKinds, Capabilities: wire.Capabilities(cfg.Capabilities), Process: s.t.process, Address: cfg.Gateway}
+	hello := wire.Hello{Cluster: cfg.Cluster, Node: cfg.Node, Peer: s.peer.id, Class: s.class, Kinds: wire.AllKinds, Capabilities: wire.Capabilities(cfg.Capabilities), Process: s.t.process, Address: cfg.Gateway, Zone: cfg.Zone}
 	if err := hello.Write(conn); err != nil {
 		return nil, answer, fmt.Errorf("say hello: %w", err)
 	}
@@ -253,7 +253,7 @@ func (s *sender) introduce(ctx context.Context, raw net.Conn) (_ net.Conn, answe
 	if answer.Refused != "" {
 		return nil, answer, fmt.Errorf("%w by node %d at %v: %s", errRefused, s.peer.id, raw.RemoteAddr(), answer.Refused)
 	}
-	s.peer.learn(answer.Kinds, answer.Capabilities)
+	s.peer.announce.Store(&announced{answer.Kinds, answer.Capabilities, answer.Zone})
 	return conn, answer, conn.SetDeadline(time.Time{})
 }
 

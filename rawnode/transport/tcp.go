@@ -123,10 +123,7 @@ type incoming struct {
 type announced struct {
 	kinds        wire.Kinds
 	capabilities wire.Capabilities
-}
-
-func (p *peer) learn(kinds wire.Kinds, capabilities wire.Capabilities) {
-	p.announce.Store(&announced{kinds, capabilities})
+	zone         string
 }
 
 // New listens and returns a transport. The error names an address in use, or the file
@@ -258,6 +255,20 @@ func (t *TCP) Announced(id uint64) (wire.Kinds, wire.Capabilities, bool) {
 		return 0, 0, false
 	}
 	return a.kinds, a.capabilities, true
+}
+
+// Zone returns the zone of a node, this one or another, as that one has announced it; empty if it has none, or none
+// is known.
+func (t *TCP) Zone(id uint64) string {
+	if id == t.cfg.Node {
+		return t.cfg.Zone
+	}
+	if p := t.peer(id); p != nil {
+		if a := p.announce.Load(); a != nil {
+			return a.zone
+		}
+	}
+	return ""
 }
 
 // peer returns the state for a node, or nil if unknown.
