@@ -103,7 +103,7 @@ mutants-late: ## the same for disks that hang (about 3 minutes)
 	$(GO) run ./rafttest/mutants -late
 
 .PHONY: mutants-compartments
-mutants-compartments: ## the same for gateways and names: which test or seed finds which bug (about 5 minutes)
+mutants-compartments: ## the same for gateways, names and relays: which test or seed finds which bug (about 5 minutes)
 	$(GO) run ./rafttest/mutants -compartments
 
 .PHONY: mutants-leases

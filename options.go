@@ -74,6 +74,10 @@ type Options struct {
 	// larger weight: see [rawnode.Placement]. [Node.SetLeaderWeight] changes the weight, and
 	// [Group.SetLeaderWeight] that of one group.
 	LeaderWeight int
+	// Zone is where the node stands, such as a data centre; empty: not said. Where members have zones, a leader sends the
+	// data of a whole entry of 512 bytes and more once into each other zone, and a member there passes it on. At most 64
+	// bytes. It may change at a restart.
+	Zone string
 	// Metrics, unless nil, is told what the node and its groups do: for Prometheus a *metrics.Set.
 	Metrics Metrics `json:"-"`
 	// Calls, unless nil, is called when a group is opened, and returns what [Group.Propose] and
@@ -85,7 +89,7 @@ type Options struct {
 	ExitAfterHang time.Duration
 	// ConfigureLog and ConfigureTransport, unless nil, change settings of the log and of the transport, except
 	// for those that the node sets: who the node is, its recorder, and, of the transport, Listen,
-	// Peers and TLS. With a Listener of the transport, Listen is not listened at. See [Configure] for
+	// Peers, Zone and TLS. With a Listener of the transport, Listen is not listened at. See [Configure] for
 	// the settings of a group.
 	ConfigureLog       func(*storage.Options)  `json:"-"`
 	ConfigureTransport func(*transport.Config) `json:"-"`
@@ -184,6 +188,9 @@ func (o Options) Validate() error {
 	if o.LeaderWeight > placement.MaxWeight {
 		bad("LeaderWeight is %d, want at most %d", o.LeaderWeight, placement.MaxWeight)
 	}
+	if len(o.Zone) > address.MaxZoneBytes {
+		bad("Zone is %d bytes long, want at most %d", len(o.Zone), address.MaxZoneBytes)
+	}
 	if o.BudgetBytes < 0 {
 		bad("BudgetBytes is %d, want 0 or more", o.BudgetBytes)
 	}
@@ -232,7 +239,7 @@ func (o Options) transportConfig(peers map[uint64]string) transport.Config {
 	if o.ConfigureTransport != nil {
 		o.ConfigureTransport(&c)
 	}
-	c.Cluster, c.Node, c.Listen, c.Peers = o.Cluster, o.ID, o.Listen, peers
+	c.Cluster, c.Node, c.Listen, c.Peers, c.Zone = o.Cluster, o.ID, o.Listen, peers, o.Zone
 	c.TLS.Cert, c.TLS.Key, c.TLS.CA = o.TLS.Cert, o.TLS.Key, o.TLS.CA
 	return c
 }

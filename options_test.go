@@ -41,6 +41,8 @@ func TestOptionsAtTheirBounds(t *testing.T) {
 		"balance long":           {func(o *weft.Options) { o.Balance = math.MaxInt64 }, ""},
 		"weight highest":         {func(o *weft.Options) { o.LeaderWeight = 1000 }, ""},
 		"weight 0":               {func(o *weft.Options) { o.LeaderWeight = -1 }, ""},
+		"zone longest":           {func(o *weft.Options) { o.Zone = strings.Repeat("z", 64) }, ""},
+		"zone longer":            {func(o *weft.Options) { o.Zone = strings.Repeat("z", 65) }, "Options.Zone is 65 bytes long, want at most 64"},
 		"weight above":           {func(o *weft.Options) { o.LeaderWeight = 1001 }, "Options.LeaderWeight is 1001, want at most 1000"},
 		"longest address":        {func(o *weft.Options) { o.Advertise = longHost + ":7000" }, ""},
 		"address too long":       {func(o *weft.Options) { o.Advertise = longHost + "h:7000" }, "Options.Advertise: weft: the address cannot be used: it has 262 bytes, want at most 261"},

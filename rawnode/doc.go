@@ -27,6 +27,17 @@
 //
 // A [Gateway] takes commands, and queries to the state machine, at a process without a replica.
 //
+// # Zones
+//
+// Where bytes from one place to another are dear or slow, such as between data centres, nodes may say in which
+// zone they stand (Zone of the configuration of package transport). A leader then sends the data of a whole entry, of 512 bytes and more, to
+// one member in each other zone, and to one learner in its own, if no voter but itself is there; the others in the zone
+// are sent the entry without its data, and get the data from that member, the relay. If the relay is silent for a fifth of an
+// election timeout, the leader is asked, and a relay for which that happens again and again is passed by.
+// The relay is a voter if there is one, of the voters the one with the largest weight (see [Placement]). Heartbeats,
+// votes and acknowledgements go directly. Coded entries have no relays. Relays serve nodes with zones among each other; nodes of
+// earlier versions are sent whole entries.
+//
 // # What a caller can rely on
 //
 // A command is applied at most once, at all replicas in the same order, and Propose returns

@@ -85,6 +85,7 @@ func TestRelaysServeNodesWithZonesThatKnowThem(t *testing.T) {
 				propose(0)
 				require.NoError(t, hosts[2].TransferLeader(within(time.Minute), 1)) // alone in its zone
 				for i := range 10 {
+					time.Sleep(bubbleTick) // a member that was not there yet has heard of the leader by the end
 					propose(1 + i)
 				}
 				net.mu.Lock()

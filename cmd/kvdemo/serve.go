@@ -106,6 +106,7 @@ func newServe() *cobra.Command {
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error; kvdemo log-level changes it while the node runs")
 	flags.BoolVar(&f.exitWithStdin, "exit-with-stdin", false, "stop when standard input ends: for a parent process")
 	flags.BoolVar(&f.orders, "orders", false, "stop when standard input ends, and take orders from its lines: for the demo")
+	flags.StringVar(&f.cfg.Zone, "zone", "", "where this node stands, such as a data centre: a leader sends whole entries once into each other zone, and a member there passes them on (default: not said)")
 	_ = flags.MarkHidden("orders") // there is such a flag
 	addSettings(cmd)
 	return cmd

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package address knows which addresses host:port a node may have.
+// Package address knows which addresses host:port a node may have, and how long the name of a zone may be.
 package address
 
 import (
@@ -18,6 +18,9 @@ var Err = errors.New("weft: the address cannot be used")
 
 // MaxBytes bounds an address.
 const MaxBytes = 261 // a DNS name, a colon and a port
+
+// MaxZoneBytes bounds the name of a zone.
+const MaxZoneBytes = 64
 
 // Check returns what is wrong with an address to dial.
 func Check(at string) error {

@@ -52,7 +52,7 @@ type span struct {
 }
 
 // relayBytes bounds the entries for which a relay is named: a relay keeps twice as much.
-const relayBytes = 1 << 20
+const relayBytes = 4 << 20
 
 func (s *sent) last() uint64 {
 	if len(s.spans) == 0 {

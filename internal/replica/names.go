@@ -54,6 +54,11 @@ func (r *Replica) NameCounts() (c NameCounts) {
 	return c
 }
 
+func (r *Replica) countNames(to *Counters) {
+	c := r.NameCounts()
+	to.NamedBytes, to.RelayedBytes, to.PassedBytes, to.NamesLacked = c.Saved, c.Relayed, c.PassedBytes, c.Filled+c.Gone
+}
+
 // nameGiver is the Bundler of a replica that gives names.
 type nameGiver struct {
 	r *Replica

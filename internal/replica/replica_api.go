@@ -168,8 +168,12 @@ type Counters struct {
 	RefusedLate                       uint64 // of these: too near to their deadline to be sent
 	Repeats                           uint64 // appends sent again, without entries
 	LateAcks                          uint64 // acknowledgements without news, which waited
-	Elections                         uint64 // terms in which this node led
-	Stalls                            uint64 // times this node could not write
+	// The next fields count what names and relays have saved, in bytes of data: left out of appends, of these for relays
+	// to pass on, and passed on by this node; and questions of members that lacked such data, to this node as their leader.
+	NamedBytes, RelayedBytes uint64
+	PassedBytes, NamesLacked uint64
+	Elections                uint64 // terms in which this node led
+	Stalls                   uint64 // times this node could not write
 	// The next fields count attempts of this node, as a leader, to hand leadership over, by reason:
 	// a call asked for it, the node loses its vote, it has no room, its log's disk is late. Nobody
 	// took over in time from a late leader, so it fell silent: Silences.

@@ -41,6 +41,7 @@ func (r *Replica) Status() Status {
 		Waiting: r.calls.live, Queued: r.outbox.queued, Stalled: r.stall.reason, Resolve: r.resolving.stats, Send: r.sends.stats, Counters: r.count,
 		Coding: r.codingState(), Leases: r.leaseState(), Unaddressed: r.unaddressed, Settings: r.settings.misfits(),
 	}
+	r.countNames(&s.Counters)
 	s.Weight, _ = r.weightOf(r.cfg.ID)
 	if !r.leads() {
 		return s

@@ -117,9 +117,6 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// MaxZoneBytes bounds the name of a zone.
-const MaxZoneBytes = 64
-
 const firstBackoff = 20 * time.Millisecond
 
 func (c Config) withDefaults() Config {
@@ -202,8 +199,8 @@ func (c Config) Validate() error {
 			bad("Gateway", fmt.Sprintf("%q", c.Gateway), "an address that nodes can dial: "+err.Error())
 		}
 	}
-	if len(c.Zone) > MaxZoneBytes {
-		bad("Zone", fmt.Sprintf("%d bytes long", len(c.Zone)), fmt.Sprintf("at most %d", MaxZoneBytes))
+	if len(c.Zone) > address.MaxZoneBytes {
+		bad("Zone", fmt.Sprintf("%d bytes long", len(c.Zone)), fmt.Sprintf("at most %d", address.MaxZoneBytes))
 	}
 	if err := c.Shape.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("%w: %w", ErrInvalid, err))

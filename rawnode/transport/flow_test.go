@@ -249,8 +249,8 @@ func TestSendingDoesNotCopy(t *testing.T) {
 func TestBackgroundAndCapabilities(t *testing.T) {
 	la, lb := listen(t), listen(t)
 	peers := map[uint64]string{1: la.Addr().String(), 2: lb.Addr().String()}
-	a, _ := start(t, Config{Node: 1, Listener: la, Peers: peers, Capabilities: 1 << 40})
-	b, boxB := start(t, Config{Node: 2, Listener: lb, Peers: peers, Capabilities: 1<<41 | 1})
+	a, _ := start(t, Config{Node: 1, Listener: la, Peers: peers, Capabilities: 1 << 40, Zone: "here"})
+	b, boxB := start(t, Config{Node: 2, Listener: lb, Peers: peers, Capabilities: 1<<41 | 1, Zone: "there"})
 	_, _, known := a.Announced(2)
 	require.False(t, known)
 	m := appends(1, 2, 7, 100)
@@ -267,6 +267,10 @@ func TestBackgroundAndCapabilities(t *testing.T) {
 	require.Equal(t, wire.Capabilities(1<<41|1), capabilities)
 	_, capabilities, _ = b.Announced(1)
 	require.Equal(t, wire.Capabilities(1<<40), capabilities)
+	for id, zone := range map[uint64]string{1: "here", 2: "there", 9: ""} {
+		require.Equal(t, zone, a.Zone(id))
+		require.Equal(t, zone, b.Zone(id))
+	}
 	_, _, known = a.Announced(9)
 	require.False(t, known)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/logs"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
+	"github.com/weftraft/weft/internal/address"
 	"github.com/weftraft/weft/internal/certs"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
@@ -118,6 +119,8 @@ type Config struct {
 	// LeaderWeight is the node's weight as a leader, as in [rawnode.PlacementConfig]: 0 is 100, and less than 0 the
 	// weight 0.
 	LeaderWeight int
+	// Zone is where the node stands, as in [weft.Options].
+	Zone string
 	// BalanceInterval is how often a node with several groups looks if it leads
 	// too many of them; 0: never.
 	BalanceInterval time.Duration
@@ -177,6 +180,9 @@ func (c Config) Validate() error {
 	}
 	if c.LeaderWeight > rawnode.MaxLeaderWeight {
 		bad("leader-weight", c.LeaderWeight, "0 to %d", rawnode.MaxLeaderWeight)
+	}
+	if len(c.Zone) > address.MaxZoneBytes {
+		bad("zone", c.Zone, "at most %d bytes", address.MaxZoneBytes)
 	}
 	if c.BalanceInterval < 0 {
 		bad("balance-interval", c.BalanceInterval, "0 or more")

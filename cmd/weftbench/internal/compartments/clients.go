@@ -18,6 +18,7 @@ type Outcome struct {
 	Median        time.Duration // of all calls
 	Use           []Use         // of processes: leaders of groups, other members, gateways, readers
 	Egress        float64       // bytes that the first leader sent, for a write
+	Crossed       float64       // bytes that went from zone to zone, for a write
 	LeaderPer     time.Duration // processor time of the first leader for a write
 	// AllPer is the processor time of all processes, and AllBytes what they sent, for a call.
 	AllPer   time.Duration
@@ -76,6 +77,7 @@ func run(bed Bed, plan Plan) (Outcome, error) {
 		w.fail("%d clients have no answer", w.load.waits)
 	}
 	spent, sent := w.spent()
+	crossed := w.crossed()
 	w.load.counts = true
 	begun := w.Now()
 	w.until(bed.Time, func() bool { return false })
@@ -96,6 +98,7 @@ func run(bed Bed, plan Plan) (Outcome, error) {
 	}
 	lead := int(w.groups[0].leader().id) - 1
 	if w.load.writes > 0 {
+		o.Crossed = float64(w.crossed()-crossed) / float64(w.load.writes)
 		o.Egress = float64(sentAfter[lead]-sent[lead]) / float64(w.load.writes)
 		o.LeaderPer = (after[lead] - spent[lead]) / time.Duration(w.load.writes)
 	}
@@ -109,6 +112,14 @@ func (w *sim) spent() (cpu []time.Duration, sent []int) {
 		cpu, sent = append(cpu, p.cpu.Spent), append(sent, p.sent)
 	}
 	return cpu, sent
+}
+
+// crossed returns the bytes that went from zone to zone so far.
+func (w *sim) crossed() (bytes int) {
+	for _, p := range w.processes {
+		bytes += p.crossed
+	}
+	return bytes
 }
 
 // use sorts shares of processors by the kind of process.

@@ -5,6 +5,7 @@ package compartments
 
 import (
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/weftraft/weft/ecraft"
@@ -75,11 +76,18 @@ func (m *member) config() replica.Config {
 	if plan.Names {
 		cfg.Names = &replica.Names{Announced: func(uint64) bool { return true }}
 	}
+	if plan.Relays {
+		cfg.Names = &replica.Names{Relayed: func(uint64) bool { return true }, Zone: func(id uint64) string { return strconv.Itoa(plan.zone(id)) }}
+	}
 	if plan.Coded {
 		cfg.Coding = &raft.Coding{Policy: ecraft.Levelled{}}
 	}
 	cfg.Core = func(rc raft.Config) (replica.Core, error) {
-		core, err := replica.Weft(rc)
+		newCore := replica.Weft
+		if plan.Upstream {
+			newCore = replica.Upstream
+		}
+		core, err := newCore(rc)
 		m.core = core
 		return core, err
 	}

@@ -15,10 +15,12 @@ type Bed struct {
 	Costs costs.Costs
 	Delay time.Duration // of a frame, in one direction
 	Rate  float64       // of a link, bytes a second
-	Sync  time.Duration // until a write to a log is durable; not the processor's time
-	Time  time.Duration // that is measured, of each run
-	Value int           // bytes of a command
-	Seed  uint64
+	// ZoneDelay is Delay between zones.
+	ZoneDelay time.Duration
+	Sync      time.Duration // until a write to a log is durable; not the processor's time
+	Time      time.Duration // that is measured, of each run
+	Value     int           // bytes of a command
+	Seed      uint64
 }
 
 // Plan is a deployment and its load.
@@ -43,6 +45,20 @@ type Plan struct {
 	Names bool
 	// Coded has large commands travel in units.
 	Coded bool
+	// Zones is over how many zones members and readers are spread evenly, ZoneDelay apart; 0: not at all. Relays has
+	// leaders know the zones.
+	Zones  int
+	Relays bool
+	// Upstream has members run upstream's library.
+	Upstream bool
+}
+
+// zone returns the zone of a process, from 1.
+func (p Plan) zone(id uint64) int {
+	if p.Zones == 0 {
+		return 1
+	}
+	return 1 + int(id-1)%p.Zones
 }
 
 // Machines returns the number of machines, without those of clients.

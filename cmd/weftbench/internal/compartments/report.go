@@ -30,7 +30,7 @@ func Report(cfg Config, r Results) *lab.Section {
 			s.Tables = append(s.Tables, rates(cfg, way, batches, cells), bottlenecks(cells))
 		}
 	}
-	s.Tables = append(s.Tables, beside(r.Steps), named(r.Names), mixed(r.Mixes), readers(r.Readers), deployments(r.Deployments))
+	s.Tables = append(s.Tables, beside(r.Steps), named(r.Names), zoned(cfg, r.Zones), mixed(r.Mixes), readers(r.Readers), deployments(r.Deployments))
 	return s
 }
 

@@ -44,6 +44,7 @@ type process struct {
 	log     writer
 	ends    []end // by group; nil: the process has no part in it
 	sent    int   // bytes
+	crossed int   // bytes sent to other zones
 	calls   []call
 	serving int
 }
@@ -62,6 +63,7 @@ func newSim(bed Bed, plan Plan) (*sim, error) {
 	}
 	w := &sim{Bed: bed, plan: plan, draws: world.NewDraws(bed.Seed, 1)}
 	w.net = world.NewNetwork(&w.Agenda, world.NewDraws(bed.Seed, 2), plan.Machines(), &world.Traits{Least: bed.Delay, Rate: bed.Rate})
+	w.setApart()
 	for id := range uint64(plan.Machines()) {
 		p := &process{w: w, id: id + 1, kind: "member", log: writer{disk: world.NewSpindle(&w.Agenda)}}
 		switch {
@@ -185,6 +187,9 @@ func (p *process) send(messages []wire.Message) {
 		return cost, func() {
 			for _, f := range frames {
 				p.sent += f.bytes
+				if w.plan.zone(p.id) != w.plan.zone(f.to) {
+					p.crossed += f.bytes
+				}
 				w.net.Send(p.id, f.to, world.Frame{Bytes: f.bytes, Lane: int(f.class), Ordered: true,
 					Arrive: func(bool) { w.processes[f.to-1].receive(f) }})
 			}

@@ -57,7 +57,7 @@ type Config struct {
 // Default has the setting of the page.
 func Default() Config {
 	return Config{
-		Bed:     Bed{Costs: costs.Fitted, Delay: 50 * time.Microsecond, Rate: 10e9 / 8, Sync: 500 * time.Microsecond, Time: 150 * time.Millisecond, Value: 16, Seed: 1},
+		Bed:     Bed{Costs: costs.Fitted, Delay: 50 * time.Microsecond, ZoneDelay: 5 * time.Millisecond, Rate: 10e9 / 8, Sync: 500 * time.Microsecond, Time: 150 * time.Millisecond, Value: 16, Seed: 1},
 		Clients: []int{1, 10, 50, 100, 300, 600, 1000, 2000, 4000}, Ways: []hostnode.Kind{hostnode.RPC, hostnode.Lean}, Readers: []int{0, 1, 3, 10, 20},
 	}
 }
@@ -76,6 +76,7 @@ type Results struct {
 	Mixes   []Cell
 	Readers []ReaderRow
 	Names   []NameRow
+	Zones   []ZoneRow
 	// Deployments are runs of some deployments, with the most clients.
 	Deployments []Cell
 }
@@ -95,6 +96,9 @@ func (cfg Config) Run(ctx context.Context) (r Results, err error) {
 		return r, err
 	}
 	if r.Names, err = cfg.named(ctx); err != nil {
+		return r, err
+	}
+	if r.Zones, err = cfg.zoned(ctx); err != nil {
 		return r, err
 	}
 	if r.Readers, err = cfg.scale(ctx); err != nil {
