@@ -74,8 +74,8 @@ func zoned(cfg Config, rows []ZoneRow) lab.Table {
 		Heading: "## Zones",
 		Title: fmt.Sprintf("Members and readers spread over %d zones, a frame from one to another %v under way; %d clients in shared frames at the leader, with\n"+
 			"batches. Bytes that go from zone to zone for a byte of a command, all messages counted, of which one copy into each other zone is %d; and the\n"+
-			"median time of a command:", zones, cfg.ZoneDelay, zoneClients, zones-1),
-		Rows: [][]string{{"members", "readers", "command", "upstream's library", "Weft, no zones", "relays", "relays, coded", "median: no zones", "relays", "coded"}},
+			"median time of a command in ms:", zones, cfg.ZoneDelay, zoneClients, zones-1),
+		Rows: [][]string{{"members", "readers", "command", "upstream's library", "Weft, no zones", "relays", "relays, coded", "ms: no zones", "relays", "coded"}},
 		Notes: []string{"A batch is an entry. Entries of less than 512 bytes go directly to each member. Coded entries travel in units, of which each member is sent\n" +
 			"its own, and no relay passes them on: members complete each other's, without regard to zones."},
 	}
