@@ -41,7 +41,7 @@ func (o Options) validateGateway() (errs []error) {
 		field string
 		set   bool
 	}{
-		{"Dir", o.Dir != ""}, {"Join", o.Join}, {"LeaderWeight", o.LeaderWeight != 0}, {"Metrics", o.Metrics != nil}, {"Calls", o.Calls != nil},
+		{"Dir", o.Dir != ""}, {"Join", o.Join}, {"LeaderWeight", o.LeaderWeight != 0}, {"Calls", o.Calls != nil},
 		{"ExitAfterHang", o.ExitAfterHang != 0}, {"ConfigureLog", o.ConfigureLog != nil},
 	} {
 		if set.set {
@@ -101,7 +101,7 @@ func (n *Node) openGateGroup(id uint64, options []GroupOption) (*Group, error) {
 	g := &Group{node: n, id: id, turn: make(chan struct{}, 1), opened: time.Now(), electionTimeout: electionTicks * o.TickInterval}
 	var err error
 	g.gateway, err = rawnode.NewGateway(rawnode.GatewayConfig{
-		ID: o.ID, Group: id, Transport: n.transport, Homes: n.homes, Budget: n.budget, TickInterval: o.TickInterval, Logger: o.part("gateway"),
+		ID: o.ID, Group: id, Transport: n.transport, Homes: n.homes, Budget: n.budget, TickInterval: o.TickInterval, Logger: o.part("gateway"), Recorder: o.recordGroup(id),
 	})
 	g.done = g.gateway.Done
 	return g, err

@@ -42,6 +42,8 @@ type GatewayConfig struct {
 	// Budget, unless nil, is as in [ReplicaConfig].
 	Budget *Budget
 
+	// Recorder, unless nil, gets the durations of commands, and of queries as reads.
+	Recorder Recorder
 	// Logger gets the log lines for operators; nil means silence.
 	Logger *slog.Logger
 }
@@ -130,6 +132,7 @@ type gatewayInput struct {
 // gatewayCall is a call under way.
 type gatewayCall struct {
 	begin    func(*replica.Gateway, replica.Call, replica.Deadline)
+	record   func(d callEnd, took time.Duration) // tells Config.Recorder of a call that ended well
 	deadline replica.Deadline
 	begun    replica.Deadline
 	done     chan callEnd // has room for one
@@ -213,7 +216,11 @@ func (g *Gateway) flush() {
 	for _, d := range out.Done {
 		c := g.waiting[d.Call]
 		delete(g.waiting, d.Call)
-		c.done <- callEnd{Done: d, times: commandTimes(d, c.begun, now)}
+		end := callEnd{Done: d, times: commandTimes(d, c.begun, now)}
+		if g.cfg.Recorder != nil && d.Err == nil {
+			c.record(end, now-c.begun)
+		}
+		c.done <- end
 	}
 }
 
@@ -243,14 +250,14 @@ func (g *Gateway) add(in gatewayInput, bytes int) {
 }
 
 // call has the gateway do something of so many bytes, and waits for the end.
-func (g *Gateway) call(ctx context.Context, op string, bytes int, begin func(*replica.Gateway, replica.Call, replica.Deadline)) (callEnd, error) {
+func (g *Gateway) call(ctx context.Context, op string, bytes int, begin func(*replica.Gateway, replica.Call, replica.Deadline), record func(callEnd, time.Duration)) (callEnd, error) {
 	refused := func(err error) (callEnd, error) {
 		return callEnd{}, &CallError{Op: op, Verdict: ErrRefused, Cause: err}
 	}
 	if err := ended(ctx); err != nil {
 		return refused(err)
 	}
-	c := &gatewayCall{begin: begin, begun: g.now(), done: make(chan callEnd, 1)}
+	c := &gatewayCall{begin: begin, record: record, begun: g.now(), done: make(chan callEnd, 1)}
 	c.deadline = c.begun + g.cfg.DefaultTimeout
 	if d, ok := ctx.Deadline(); ok {
 		c.deadline = d.Sub(g.start)
@@ -309,7 +316,7 @@ func (g *Gateway) post(do func(*replica.Gateway)) {
 func (g *Gateway) Propose(ctx context.Context, command []byte) (Result, error) {
 	d, err := g.call(ctx, callOps[opPropose], len(command), func(r *replica.Gateway, id replica.Call, by replica.Deadline) {
 		r.Propose(id, command, by)
-	})
+	}, func(d callEnd, _ time.Duration) { g.cfg.Recorder.Proposed(d.times) })
 	return Result{Value: d.Result, Index: d.Index, Times: d.times}, err
 }
 
@@ -319,7 +326,7 @@ func (g *Gateway) Propose(ctx context.Context, command []byte) (Result, error) {
 func (g *Gateway) Query(ctx context.Context, request []byte, o ReadOptions) ([]byte, ReadResult, error) {
 	d, err := g.call(ctx, "query", len(request), func(r *replica.Gateway, id replica.Call, by replica.Deadline) {
 		r.Query(id, request, replica.ReadOptions(o), by)
-	})
+	}, func(d callEnd, took time.Duration) { recordRead(g.cfg.Recorder, o.Policy, d.Read.By, took) })
 	answer, _ := d.Result.([]byte)
 	return answer, ReadResult(d.Read), err
 }

@@ -60,6 +60,8 @@ func newGateway() *cobra.Command {
 	flags.StringVar(&cfg.ClientListen, "client-listen", defaultClientAddress, "where to listen for clients")
 	flags.StringVar(&cfg.RespListen, "resp", "", "where to listen for clients of Redis (default: nowhere); with certificates, such clients need TLS, too")
 	flags.StringVar(&passwordFile, "resp-password-file", "", "file with the password that clients of --resp give (default: none is wanted)")
+	flags.StringVar(&cfg.HTTPListen, "http-listen", "", "where to serve /metrics, /livez and /readyz over HTTP (default: nowhere)")
+	flags.BoolVar(&cfg.Pprof, "pprof", false, "serve profiles of the process at --http-listen, too, under /debug/pprof/")
 	addTLS(cmd, &cfg.TLS, "nodes and clients need certificates of the same authority then", false)
 	flags.BoolVar(&cfg.Unprotected, "unprotected", false, "without certificates, listen also where other machines come in: whoever does reads and writes")
 	flags.DurationVar(&cfg.Tick, "tick", 50*time.Millisecond, fmt.Sprintf("the gateway's clock, %v to %v; a home that is silent for 10 ticks is left", node.MinTick, node.MaxTick))

@@ -7,6 +7,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +32,7 @@ type gates struct {
 	args      [][]string
 	endpoints []string
 	redis     []string // addresses
+	http      []string
 	cmds      []*exec.Cmd
 }
 
@@ -37,9 +40,9 @@ func startGates(s *servers, count int) *gates {
 	g := &gates{t: s.t, s: s, cmds: make([]*exec.Cmd, count)}
 	peers := s.args[0][6]
 	for i := range count {
-		g.endpoints, g.redis = append(g.endpoints, freePort(s.t)), append(g.redis, freePort(s.t))
+		g.endpoints, g.redis, g.http = append(g.endpoints, freePort(s.t)), append(g.redis, freePort(s.t)), append(g.http, freePort(s.t))
 		g.args = append(g.args, []string{
-			"gateway", "--id", fmt.Sprint(101 + i), "--cluster", "9", "--peers", peers, "--listen", freePort(s.t), "--client-listen", g.endpoints[i], "--resp", g.redis[i], "--tick", "20ms",
+			"gateway", "--id", fmt.Sprint(101 + i), "--cluster", "9", "--peers", peers, "--listen", freePort(s.t), "--client-listen", g.endpoints[i], "--resp", g.redis[i], "--http-listen", g.http[i], "--tick", "20ms",
 		})
 		g.start(i)
 	}
@@ -100,6 +103,7 @@ func TestGatewaysServeClientsAndLoseNothingThatWasAcknowledged(t *testing.T) {
 	require.Contains(t, r.err, "is a gateway: ask a node")
 
 	g.watchesAndSessions()
+	g.isWatched()
 
 	// Writers go on while the leader of group 1 and a gateway are killed, one after the other.
 	var writers sync.WaitGroup
@@ -156,6 +160,33 @@ func TestGatewaysServeClientsAndLoseNothingThatWasAcknowledged(t *testing.T) {
 	case <-time.After(limit):
 		require.Fail(t, "the gateway does not end")
 	}
+}
+
+// isWatched asks a gateway for its metrics, and whether it is well.
+func (g *gates) isWatched() {
+	eventually(g.t, "a gateway to be ready", func() bool {
+		status, _ := httpGet(g.t, "http://"+g.http[0]+"/readyz")
+		return status == http.StatusOK
+	})
+	status, text := httpGet(g.t, "http://"+g.http[0]+"/livez")
+	require.Equal(g.t, http.StatusOK, status, text)
+	_, text = httpGet(g.t, "http://"+g.http[0]+"/metrics")
+	for _, series := range []string{`weft_gateway_home{group="2"} [123]`, `weft_gateway_proposals_total{group="1"} [1-9]`, `weft_propose_applied_seconds_count{group="1"} [1-9]`,
+		`weft_read_seconds_count{group="1",policy="local",served=".*"} [1-9]`, `weft_link_connected{class="control",peer="1"} 1`, `weft_clients_refusals_total{reason=.*} 0`} {
+		require.Regexp(g.t, series, text)
+	}
+}
+
+// httpGet returns the status and the body of an answer; 0 if there is none.
+func httpGet(t *testing.T, url string) (int, string) {
+	resp, err := http.Get(url)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer func() { require.NoError(t, resp.Body.Close()) }()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp.StatusCode, string(body)
 }
 
 // watchesAndSessions sends a gateway transactions, writes of a session that are repeated, and a watch.

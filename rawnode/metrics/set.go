@@ -29,6 +29,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weftraft/weft"
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
 	"github.com/weftraft/weft/storage"
@@ -58,7 +59,11 @@ type Set struct {
 	transports []Transport
 	placements []Placement
 	nodes      []*weft.Node
+	gateways   []gateway // beside those of nodes
 }
+
+// gateway is a group at this process, without a replica. [*rawnode.Gateway] is one.
+type gateway interface{ Status() replica.GatewayStatus }
 
 // NewSet returns a set without parts.
 func NewSet() *Set { return &Set{times: newHistograms(), labelled: map[uint64]string{}} }
@@ -105,9 +110,18 @@ func (s *Set) Describe(out chan<- *prometheus.Desc) {
 func (s *Set) Collect(out chan<- prometheus.Metric) {
 	s.mu.Lock()
 	hosts, engines, transports, placements := slices.Clone(s.hosts), slices.Clone(s.engines), slices.Clone(s.transports), slices.Clone(s.placements)
+	gateways := slices.Clone(s.gateways)
 	for _, n := range s.nodes {
 		for _, g := range n.Groups() {
-			hosts = append(hosts, g.Host())
+			if gate := g.Gateway(); gate != nil {
+				gateways = append(gateways, gate)
+			} else {
+				hosts = append(hosts, g.Host())
+			}
+		}
+		if n.Engine() == nil { // a gateway
+			transports = append(transports, n.Transport())
+			continue
 		}
 		engines, transports, placements = append(engines, n.Engine()), append(transports, n.Transport()), append(placements, n.Placement())
 	}
@@ -120,6 +134,10 @@ func (s *Set) Collect(out chan<- prometheus.Metric) {
 			clock = true // the same for all groups
 			all.collect(out, "clock", *status.Clock)
 		}
+	}
+	for _, g := range gateways {
+		status := g.Status()
+		all.collect(out, "gateway", status, strconv.FormatUint(status.Group, 10))
 	}
 	for _, e := range engines {
 		all.collect(out, "log", e.Stats())

@@ -17,6 +17,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
@@ -70,6 +71,12 @@ func (fixedPlacement) Seen() []rawnode.NodeHealth {
 	return []rawnode.NodeHealth{{Node: 1, Weight: 50, Health: rawnode.Health{Sync: 3 * time.Millisecond}, Counts: true}, {Node: 2, Age: time.Minute}}
 }
 
+type fixedGateway struct{}
+
+func (fixedGateway) Status() replica.GatewayStatus {
+	return replica.GatewayStatus{ID: 101, Group: 7, Home: 2, Counters: replica.GatewayCounters{Proposals: 31}}
+}
+
 type fixedTransport struct{ *fixed }
 
 func (f fixedTransport) Stats() transport.Stats { return f.transport }
@@ -110,6 +117,7 @@ func show(f *fixed) (*Set, *prometheus.Registry) {
 	s.AddEngine(fixedEngine{f})
 	s.AddTransport(fixedTransport{f})
 	s.AddPlacement(fixedPlacement{})
+	s.gateways = append(s.gateways, fixedGateway{})
 	r.MustRegister(s)
 	return s, r
 }
@@ -143,6 +151,8 @@ func TestSetShowsWhatThePartsCount(t *testing.T) {
 		"weft_member_lag,group=7,member=2":                                10,
 		"weft_member_active,group=7,member=2":                             1,
 		"weft_member_active,group=7,member=3":                             0,
+		"weft_gateway_home,group=7":                                       2,
+		"weft_gateway_proposals_total,group=7":                            31,
 		"weft_host_proposals_total,group=7":                               41,
 		"weft_stage_busy_seconds_total,group=7,stage=apply":               1.5,
 		"weft_coding_levels_total,group=7,level=3":                        5,

@@ -4,6 +4,7 @@
 package metrics
 
 import (
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
 	"github.com/weftraft/weft/storage"
@@ -17,6 +18,7 @@ var sources = []struct {
 }{
 	{part{"group", []string{"group"}}, groupGauges{}},
 	{part{"host", []string{"group"}}, rawnode.HostStatus{}},
+	{part{"gateway", []string{"group"}}, replica.GatewayStatus{}},
 	{part{"stage", []string{"group", "stage"}}, rawnode.StageStats{}},
 	{part{"coding", []string{"group"}}, codingGauges{}},
 	{part{"coding", []string{"group"}}, rawnode.CodingState{}.Counters},

@@ -10,11 +10,13 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -32,6 +34,7 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/internal/certs"
 	"github.com/weftraft/weft/internal/strangers"
+	"github.com/weftraft/weft/rawnode/metrics"
 	"github.com/weftraft/weft/rawnode/transport"
 )
 
@@ -48,7 +51,10 @@ type gateway struct {
 	redis   net.Listener // nil without --resp
 	front   *resp.Server // likewise
 	health  *health.Server
-	polls   atomic.Int64 // questions that wait at nodes for something to tell
+	web     net.Listener // nil without --http-listen
+	metrics *metrics.Set
+	refused [secure.NumRefusals]atomic.Uint64 // clients
+	polls   atomic.Int64                      // questions that wait at nodes for something to tell
 }
 
 const (
@@ -59,12 +65,12 @@ const (
 )
 
 // RunGateway runs a gateway until ctx ends. Of the configuration count ID, Cluster, Peers, which are nodes to ask,
-// Listen, Advertise, ClientListen, RespListen, RespPassword, TLS, Unprotected, Tick and Log.
+// Listen, Advertise, ClientListen, RespListen, RespPassword, HTTPListen, Pprof, TLS, Unprotected, Tick and Log.
 func RunGateway(ctx context.Context, cfg Config) (err error) {
 	if err := cfg.ValidateGateway(); err != nil {
 		return err
 	}
-	g := &gateway{cfg: cfg, started: time.Now()}
+	g := &gateway{cfg: cfg, started: time.Now(), metrics: metrics.NewSet()}
 	if g.clients, err = listen("client-listen", cfg.ClientListen); err != nil {
 		return err
 	}
@@ -75,13 +81,19 @@ func RunGateway(ctx context.Context, cfg Config) (err error) {
 		}
 		defer func() { err = errors.Join(err, closeListener(g.redis)) }()
 	}
+	if cfg.HTTPListen != "" {
+		if g.web, err = listen("http-listen", cfg.HTTPListen); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, closeListener(g.web)) }()
+	}
 	nodes, err := listen("listen", cfg.Listen)
 	if err != nil {
 		return err
 	}
 	g.weft, err = weft.Open(weft.Options{
 		Gateway: true, Cluster: cfg.Cluster, ID: cfg.ID, Listen: cfg.Listen, Advertise: cfg.Advertise, Peers: cfg.Peers, TLS: weft.TLS(cfg.TLS), TickInterval: cfg.Tick,
-		BudgetBytes: queueBytes, Logger: cfg.Log, ConfigureTransport: func(c *transport.Config) { c.Listener = nodes },
+		BudgetBytes: queueBytes, Metrics: g.metrics, Logger: cfg.Log, ConfigureTransport: func(c *transport.Config) { c.Listener = nodes },
 	})
 	if err != nil {
 		return errors.Join(err, closeListener(nodes))
@@ -325,6 +337,7 @@ func (g *gateway) newServer() error {
 	clients := &secure.Server{
 		Node: g.cfg.ID, Admin: kvpb.Admin_ServiceDesc.ServiceName, Strangers: strangers.New(strangers.Limit, strangerConns, rand.IntN),
 		Refused: func(why secure.Refusal, from net.Addr, err error) {
+			g.refused[why].Add(1)
 			g.cfg.Log.Log(context.Background(), slog.LevelWarn, "client refused", "reason", why.String(), "from", from.String(), "error", err)
 		},
 	}
@@ -349,9 +362,45 @@ func (g *gateway) newServer() error {
 	return nil
 }
 
+// newWeb returns the server of --http-listen.
+func (g *gateway) newWeb() *http.Server {
+	return g.cfg.newWeb([]prometheus.Collector{g.metrics, clientCounts{refused: &g.refused}}, g.alive, g.ready, func(*http.ServeMux) {})
+}
+
+// alive returns why the gateway is of no use any more.
+func (g *gateway) alive() error {
+	var errs []error
+	for i, group := range g.groups {
+		if group.State().Ended {
+			errs = append(errs, fmt.Errorf("group %d has ended", i+1))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ready returns why clients had better go elsewhere for now.
+func (g *gateway) ready() error {
+	errs := []error{g.alive()}
+	for i, group := range g.groups {
+		switch s := group.Gateway().Status(); {
+		case s.Home == 0:
+			errs = append(errs, fmt.Errorf("group %d: no node sends results and answers", i+1))
+		case s.Lead == 0:
+			errs = append(errs, fmt.Errorf("group %d: no leader is known", i+1))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 func (g *gateway) serve(ctx context.Context) (err error) {
 	g.cfg.Log.Info("serving", "id", g.cfg.ID, "cluster", g.cfg.Cluster, "role", weft.Gateway, "groups", len(g.groups),
 		"clients", g.clients.Addr().String(), "peers", g.cfg.Listen, "pid", os.Getpid())
+	if g.web != nil {
+		ctx, stop := context.WithCancel(ctx)
+		var web sync.WaitGroup
+		web.Go(func() { g.cfg.serveWeb(ctx, g.newWeb(), g.web) })
+		defer func() { stop(); web.Wait() }()
+	}
 	served := make(chan error, 2)
 	go func() { served <- g.server.Serve(g.clients) }()
 	if g.front != nil {

@@ -28,25 +28,30 @@ import (
 // apply.
 const readyLag = 1000
 
-// newWeb returns the server of --http-listen: /metrics for Prometheus, /livez
-// and /readyz for whatever starts, stops and routes to nodes, and the page.
+// newWeb returns the server of --http-listen of a node, which also has the page.
 func (n *node) newWeb(shown http.Handler) *http.Server {
+	return n.cfg.newWeb(n.collectors(), n.alive, n.ready, func(mux *http.ServeMux) {
+		mux.Handle("/page/", shown)
+		mux.HandleFunc("GET /log-level", n.serveLogLevel)
+		mux.HandleFunc("PUT /log-level", n.serveLogLevel)
+	})
+}
+
+// newWeb returns the server of --http-listen: /metrics for Prometheus, /livez and /readyz for whatever starts,
+// stops and routes to processes, and more.
+func (c Config) newWeb(shown []prometheus.Collector, alive, ready func() error, more func(*http.ServeMux)) *http.Server {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
-	registry.MustRegister(n.collectors()...)
+	registry.MustRegister(shown...)
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
-		ErrorLog: promLog(n.logf("metrics")),
-	}))
-	mux.Handle("/page/", shown)
-	mux.HandleFunc("GET /livez", answer(n.alive))
-	mux.HandleFunc("GET /readyz", answer(n.ready))
-	mux.HandleFunc("GET /log-level", n.serveLogLevel)
-	mux.HandleFunc("PUT /log-level", n.serveLogLevel)
-	if n.cfg.Pprof {
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: promLog(c.logf("metrics"))}))
+	mux.HandleFunc("GET /livez", answer(alive))
+	mux.HandleFunc("GET /readyz", answer(ready))
+	more(mux)
+	if c.Pprof {
 		mux.HandleFunc("/debug/pprof/", pprof.Index)
 		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
@@ -73,13 +78,16 @@ func visitors() func(net.Conn, http.ConnState) {
 // serveWeb answers until ctx ends.
 func (n *node) serveWeb(ctx context.Context) {
 	handler, collector := n.pageServer()
-	server := n.newWeb(handler)
 	var collecting sync.WaitGroup
 	defer collecting.Wait()
 	collecting.Go(func() { collector.Run(ctx) })
+	n.cfg.serveWeb(ctx, n.newWeb(handler), n.web)
+}
+
+func (c Config) serveWeb(ctx context.Context, server *http.Server, at net.Listener) {
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // nothing is lost by it
-	if err := server.Serve(n.web); !errors.Is(err, http.ErrServerClosed) {
-		n.cfg.Log.Error("serve --http-listen", "error", err)
+	if err := server.Serve(at); !errors.Is(err, http.ErrServerClosed) {
+		c.Log.Error("serve --http-listen", "error", err)
 	}
 }
 

@@ -6,6 +6,7 @@ package node
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -31,7 +32,7 @@ func (n *node) collectors() []prometheus.Collector {
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: logInfo.Name, Help: logInfo.Help}, n.linesLeftOut),
 		n.metrics,
 		metrics.Numbers("state", stateTexts, func() any { return n.stateGauges() }),
-		clientCounts{n},
+		clientCounts{&n.refused, &n.reads},
 	}
 }
 
@@ -83,7 +84,10 @@ func (n *node) stateGauges() stateGauges {
 }
 
 // clientCounts are the metrics of clients.
-type clientCounts struct{ n *node }
+type clientCounts struct {
+	refused *[secure.NumRefusals]atomic.Uint64
+	reads   *readCounts // nil at a gateway
+}
 
 // logInfo is the metric of the node's own log.
 var logInfo = metrics.Info{Name: "weft_log_lines_left_out_total", Type: "counter", Help: "Lines that repeat too often, and were left out of the node's own log."}
@@ -114,12 +118,15 @@ func (c clientCounts) Collect(out chan<- prometheus.Metric) {
 	count := func(desc *prometheus.Desc, value uint64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), labels...)
 	}
-	for why := range c.n.refused {
-		count(clientRefusals, c.n.refused[why].Load(), secure.Refusal(why).String())
+	for why := range c.refused {
+		count(clientRefusals, c.refused[why].Load(), secure.Refusal(why).String())
 	}
-	for kind := range c.n.reads {
-		for by := range c.n.reads[kind] {
-			if reads := c.n.reads[kind][by].Load(); reads > 0 {
+	if c.reads == nil {
+		return
+	}
+	for kind := range c.reads {
+		for by := range c.reads[kind] {
+			if reads := c.reads[kind][by].Load(); reads > 0 {
 				count(clientReads, reads, strings.ToLower(kvpb.ReadPolicy_Kind(kind).String()), rawnode.ServedBy(by).String())
 			}
 		}

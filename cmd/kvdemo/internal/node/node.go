@@ -240,7 +240,7 @@ func (n *node) openStore() (err error) {
 	n.db, err = kv.Open(filepath.Join(n.cfg.Data, "state"), kv.Options{
 		Identity: kv.Identity{Cluster: n.cfg.Cluster, Node: n.cfg.ID},
 		FS:       n.cfg.StuckDisk.FS(),
-		Logf:     n.logf("state"),
+		Logf:     n.cfg.logf("state"),
 	})
 	if err != nil {
 		return fmt.Errorf("--data: %w", err)
@@ -255,9 +255,9 @@ func (n *node) openStore() (err error) {
 }
 
 // logf lets a part write to the log.
-func (n *node) logf(part string) func(string, ...any) {
+func (c Config) logf(part string) func(string, ...any) {
 	return func(format string, args ...any) {
-		n.cfg.Log.Info(fmt.Sprintf(format, args...), "part", part)
+		c.Log.Info(fmt.Sprintf(format, args...), "part", part)
 	}
 }
 
