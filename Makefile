@@ -316,10 +316,11 @@ bench-etcd-quick: ## the same, printed, with few and short rounds (about a minut
 	cd rafttest/etcd && $(GO) run . bench --quick $(BENCH)
 
 .PHONY: torture
-torture: ## kill -9 nodes under load 50 times, with either core and with leases, stop them, and fill their disks (about 9 minutes)
+torture: ## kill -9 nodes and gateways under load 50 times, with either core and with leases, stop them, and fill disks (about 11 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench
 	bin/weftbench torture
 	bin/weftbench torture --core upstream --seed 2
 	bin/weftbench torture --leases --seed 3
 	bin/weftbench torture --leases --lease-notes --seed 4
+	bin/weftbench torture --gateways 3 --seed 5
 	bin/weftbench torture --full-disk

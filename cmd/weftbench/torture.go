@@ -55,6 +55,7 @@ func newTorture() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			cfg.Gateway = []string{kvdemo, "gateway"}
 			cfg.Serve, cfg.Args = []string{kvdemo, "serve"}, []string{"--core", core, "--coding", coding}
 			if cfg.Leases {
 				cfg.Args = append(cfg.Args, "--leases", "--lease-notes="+strconv.FormatBool(notes))
@@ -81,6 +82,7 @@ func newTorture() *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntVar(&cfg.Loops, "loops", 50, "how often processes are killed, 1 or more")
 	flags.IntVar(&cfg.Nodes, "nodes", 3, "of the cluster, 3 to 9")
+	flags.IntVar(&cfg.Gateways, "gateways", 0, "through which clients write and read, too, and which are killed and stopped, 0 to 9")
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "of whom is killed, when, and what is written")
 	flags.StringVar(&core, "core", "weft", "the Raft library: weft or upstream")
 	flags.StringVar(&coding, "coding", "auto", "send each member what it needs of large entries: on, off, or auto, which is on with --core weft")

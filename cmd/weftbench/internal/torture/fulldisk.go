@@ -45,7 +45,7 @@ func FullDisk(ctx context.Context, cfg Config) (_ *Summary, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, r.cluster.Close()) }()
+	defer func() { err = errors.Join(err, r.gates.close(), r.cluster.Close()) }()
 	for _, step := range []func(context.Context, *disks) error{r.fullFollower, r.fullLeader, r.fullMajority, r.fullAndStopped, r.fullAndKilled} {
 		if err = step(ctx, small); err != nil {
 			break

@@ -30,8 +30,11 @@ type Config struct {
 	Serve []string // command line of a node
 	Args  []string
 	Nodes int
-	Loops int // how often processes are killed
-	Seed  uint64
+	// Gateway is the command line of a gateway, of which there are Gateways, 0 to 9.
+	Gateway  []string
+	Gateways int
+	Loops    int // how often processes are killed
+	Seed     uint64
 	// Leases says that the nodes have roster leases: then reads at any node count on them,
 	// and half of the loops stop processes for longer than leases last, instead of killing.
 	Leases   bool
@@ -49,6 +52,9 @@ func (c Config) Validate() error {
 	if c.Nodes < 3 || c.Nodes > 9 {
 		errs = append(errs, fmt.Errorf("--nodes: %d, want 3 to 9", c.Nodes))
 	}
+	if c.Gateways < 0 || c.Gateways > 9 {
+		errs = append(errs, fmt.Errorf("--gateways: %d, want 0 to 9", c.Gateways))
+	}
 	if c.MaxValue < 8 || c.MaxValue > maxValue {
 		errs = append(errs, fmt.Errorf("--max-value: %d, want 8 to %d", c.MaxValue, maxValue))
 	}
@@ -63,6 +69,7 @@ type Summary struct {
 	HotCalls, HotKeys                    int
 	Keys                                 int // at each replica, at the end
 	Recovery                             []time.Duration
+	GatesKilled, GatesPaused             int
 	Pauses                               int            // of processes, for longer than a lease
 	Served                               map[string]int // reads of contended keys with leases, by what served them
 	Elapsed                              time.Duration
@@ -80,6 +87,9 @@ func (s *Summary) String() string {
 		row("loops", "%d", s.Loops)
 	}
 	row("processes killed", "%d (%d led; %d times all at once)", s.Kills, s.LeaderKills, s.AllKilled)
+	if s.GatesKilled+s.GatesPaused > 0 {
+		row("gateways killed", "%d, and %d stopped for a while", s.GatesKilled, s.GatesPaused)
+	}
 	row("writes acknowledged", "%d, lost: 0", s.Acknowledged)
 	row("writes refused", "%d, applied: 0", s.Refused)
 	row("writes of unknown outcome", "%d, of which %d happened, at all replicas", s.Unknown, s.UnknownThere)
@@ -103,6 +113,7 @@ type run struct {
 	leases   bool
 	rng      *rand.Rand
 	cluster  *cluster.Cluster
+	gates    *gates // nil: none
 	writers  []*writer
 	hot      *hot
 	sum      Summary
@@ -124,6 +135,11 @@ func newRun(ctx context.Context, cfg Config, name string, dataDir func(id int) s
 			return nil, nil, errors.Join(err, c.Close())
 		}
 	}
+	if cfg.Gateways > 0 {
+		if r.gates, err = startGates(ctx, cfg, c, filepath.Join(cfg.Dir, name+"-gateways")); err != nil {
+			return nil, nil, errors.Join(err, c.Close())
+		}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	wait := r.startLoad(ctx)
 	return r, func() { cancel(); wait() }, nil
@@ -140,7 +156,7 @@ func Run(ctx context.Context, cfg Config) (_ *Summary, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, r.cluster.Close()) }()
+	defer func() { err = errors.Join(err, r.gates.close(), r.cluster.Close()) }()
 	for i := range cfg.Loops {
 		if err = r.loop(ctx, i, cfg.Loops); err != nil {
 			err = fmt.Errorf("loop %d: %w", i+1, err)
@@ -191,8 +207,12 @@ func (r *run) loop(ctx context.Context, i, of int) error {
 	}
 	r.pause(ctx, 1000)
 	victims := r.victims(leader)
+	heal, gates, err := r.strikeGates()
+	if err != nil {
+		return err
+	}
 	if r.leases && r.rng.IntN(2) == 0 {
-		return r.pauseLoop(ctx, i, of, victims)
+		return errors.Join(r.pauseLoop(ctx, i, of, victims), heal())
 	}
 	names := ""
 	for _, v := range victims {
@@ -215,6 +235,9 @@ func (r *run) loop(ctx context.Context, i, of int) error {
 			return err
 		}
 	}
+	if err := heal(); err != nil {
+		return err
+	}
 	// One start in five is cut short.
 	if r.rng.IntN(5) == 0 {
 		r.pause(ctx, 200)
@@ -224,7 +247,7 @@ func (r *run) loop(ctx context.Context, i, of int) error {
 			return err
 		}
 	}
-	return r.goOn(ctx, i, of, "killed"+names)
+	return r.goOn(ctx, i, of, "killed"+names+gates)
 }
 
 // goOn waits until writes are acknowledged after what was done to the nodes.

@@ -118,12 +118,12 @@ func (r *run) startLoad(ctx context.Context) (wait func()) {
 	return wg.Wait
 }
 
-// clients returns one for each node.
+// clients returns one for each node and gateway.
 func (r *run) clients() (all []kvpb.KVClient) {
 	for _, n := range r.cluster.Nodes {
 		all = append(all, n.KV())
 	}
-	return all
+	return append(all, r.gates.clients()...)
 }
 
 // step writes a key, and deletes some of them again.
