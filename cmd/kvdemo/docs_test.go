@@ -51,12 +51,19 @@ func (c docCommand) matches(t *testing.T, got string) {
 	require.Regexp(t, "^"+pattern+"$", strings.TrimSpace(got), c.line)
 }
 
-// The commands in docs/kvdemo.md work as shown, but for the ports.
+// The commands of these pages work as shown, but for the ports.
 func TestDocs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	text, err := os.ReadFile("../../docs/kvdemo.md")
+	for _, page := range []string{"kvdemo.md", "grow.md"} {
+		t.Run(page, func(t *testing.T) { followPage(t, filepath.Join("../../docs", page)) })
+	}
+}
+
+// followPage executes the commands of a page.
+func followPage(t *testing.T, page string) {
+	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	license, err := filepath.Abs("../../LICENSE")
 	require.NoError(t, err)

@@ -29,6 +29,7 @@ var executedElsewhere = map[[2]string]struct{ dir, test string }{
 	{"docs/service.md", "sh"}:      {"docs/service", "TestPageIsFollowedOutsideTheRepository"},
 	{"docs/operations.md", "bash"}: {"cmd/kvdemo", "TestDeployPage"},
 	{"docs/kvdemo.md", "console"}:  {"cmd/kvdemo", "TestDocs"},
+	{"docs/grow.md", "console"}:    {"cmd/kvdemo", "TestDocs"},
 }
 
 // documents lists the Markdown files that are written for readers.
