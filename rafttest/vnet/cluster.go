@@ -23,7 +23,7 @@ var errDown = errors.New("vnet: the node is down")
 // from several goroutines at a time.
 type Cluster struct {
 	opts   Options
-	agenda world.Agenda
+	agenda *world.Agenda // of all clusters on these machines
 	net    *world.Network
 	nodes  []*node
 	logger raft.Logger
@@ -45,6 +45,10 @@ const begin = 1
 
 // New makes a cluster. Nobody leads at first: see [Cluster.Campaign].
 func New(opts Options) (*Cluster, error) {
+	on := opts.Machines
+	if on != nil {
+		opts.Nodes = on.hardware(opts.On)
+	}
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
@@ -63,7 +67,14 @@ func New(opts Options) (*Cluster, error) {
 		sums:   []uint32{0},
 		start:  begin,
 	}
-	c.net = world.NewNetwork(&c.agenda, world.Draws{}, len(opts.Nodes), &world.Traits{})
+	if on == nil {
+		on = newMachines(opts.Nodes)
+		for i := range opts.Nodes {
+			c.opts.On = append(c.opts.On, i)
+		}
+	}
+	c.agenda = &on.agenda
+	c.net = world.NewNetwork(c.agenda, world.Draws{}, len(opts.Nodes), &world.Traits{})
 	conf := &pb.ConfState{}
 	for i := range opts.Nodes {
 		if i < len(opts.Nodes)-opts.Learners {
@@ -73,7 +84,7 @@ func New(opts Options) (*Cluster, error) {
 		}
 	}
 	for i, hw := range opts.Nodes {
-		if err := c.add(i, hw, conf); err != nil {
+		if err := c.add(i, hw, conf, on.cards[c.opts.On[i]]); err != nil {
 			return nil, err
 		}
 	}
@@ -81,18 +92,13 @@ func New(opts Options) (*Cluster, error) {
 }
 
 // add makes a node.
-func (c *Cluster) add(i int, hw Node, conf *pb.ConfState) error {
+func (c *Cluster) add(i int, hw Node, conf *pb.ConfState, card *port) error {
 	n := &node{
-		c: c, id: uint64(i) + 1, index: i, hardware: hw,
+		c: c, id: uint64(i) + 1, index: i, hardware: hw, card: card,
 		store: raft.NewMemoryStorage(), applied: begin, mark: begin,
 		draws: world.NewDraws(c.opts.Seed, uint64(i)+1),
 	}
 	n.disk.n = n
-	n.card = port{
-		agenda: &c.agenda, rate: hw.Egress,
-		begun: func(k *packet) { k.wire.begun(k) },
-		sent:  func(k *packet) { k.wire.carded(k) },
-	}
 	c.nodes = append(c.nodes, n)
 	one := uint64(begin)
 	err := n.store.ApplySnapshot(&pb.Snapshot{

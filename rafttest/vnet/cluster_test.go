@@ -82,3 +82,44 @@ func BenchmarkMessages(b *testing.B) {
 		})
 	}
 }
+
+// Two clusters on the same machines share their cards: each gets half of what one gets alone.
+func TestClustersOnTheSameMachinesShareCards(t *testing.T) {
+	done := func(clusters int) (counts []int) {
+		m, err := NewMachines([]Node{{Egress: 1e6}, {Egress: 1e6}, {Egress: 1e6}, {Egress: 1e6}})
+		require.NoError(t, err)
+		var all []*Cluster
+		var loads []*Load
+		for i := range clusters {
+			c, err := New(Options{Machines: m, On: []int{0, 1 + i, 3}, Seed: uint64(i)})
+			require.NoError(t, err)
+			require.NoError(t, c.Elect(1))
+			l, err := c.StartLoad(LoadOptions{Clients: 16, Sizes: []int{10_000}})
+			require.NoError(t, err)
+			all, loads = append(all, c), append(loads, l)
+		}
+		from := all[0].Now()
+		require.NoError(t, all[0].Run(from+10*time.Second))
+		for i, l := range loads {
+			require.NoError(t, all[i].Err())
+			n := 0
+			for _, call := range l.Calls() {
+				n += min(1, int(call.Done/from))
+			}
+			counts = append(counts, n)
+		}
+		return counts
+	}
+	alone, both := done(1), done(2)
+	require.InEpsilon(t, 500, alone[0], 0.05, "1 MB a second, two copies of 10 KB each")
+	require.InEpsilon(t, alone[0], both[0]+both[1], 0.05)
+	require.InEpsilon(t, both[0], both[1], 0.1)
+	m, err := NewMachines(make([]Node, 3))
+	require.NoError(t, err)
+	for _, on := range [][]int{{0, 3}, {-1}, {1, 1}, nil} {
+		_, err = New(Options{Machines: m, On: on})
+		require.ErrorContains(t, err, "vnet: Options.")
+	}
+	_, err = NewMachines([]Node{{Egress: -1}})
+	require.ErrorContains(t, err, "Egress is -1")
+}
