@@ -171,7 +171,8 @@ func newMemberAdd() *cobra.Command {
 		"    --client-listen 10.0.0.4:7300 --data /var/lib/kvdemo \\\n" +
 		"    --tls-cert node-4.pem --tls-key node-4-key.pem --tls-ca ca.pem &\n" +
 		"  kvdemo member add 4 10.0.0.4:7200"
-	cmd.Flags().BoolVar(&learner, "learner", false, "leave it a learner, which has the data and no vote")
+	cmd.Flags().BoolVar(&learner, "reader", false, "leave it a learner, which has the data, answers reads, and has no vote")
+	cmd.Flags().BoolVar(&learner, "learner", false, "the same as --reader")
 	return cmd
 }
 
