@@ -170,9 +170,14 @@ func (g *gates) isWatched() {
 	})
 	status, text := httpGet(g.t, "http://"+g.http[0]+"/livez")
 	require.Equal(g.t, http.StatusOK, status, text)
+	status, text = httpGet(g.t, "http://"+g.http[0]+"/page/node?group=1")
+	require.Equal(g.t, http.StatusOK, status, text)
+	require.Regexp(g.t, `"id":101,"cluster":9,.*"role":"gateway","leader":[123],`, text)
+	status, _ = httpGet(g.t, "http://"+g.http[0]+"/page/state?group=1")
+	require.Equal(g.t, http.StatusNotFound, status, "the page is a node's")
 	_, text = httpGet(g.t, "http://"+g.http[0]+"/metrics")
 	for _, series := range []string{`weft_gateway_home{group="2"} [123]`, `weft_gateway_proposals_total{group="1"} [1-9]`, `weft_propose_applied_seconds_count{group="1"} [1-9]`,
-		`weft_read_seconds_count{group="1",policy="local",served=".*"} [1-9]`, `weft_link_connected{class="control",peer="1"} 1`, `weft_clients_refusals_total{reason=.*} 0`} {
+		`weft_read_seconds_count{group="1",policy="local",served=".*"} [1-9]`, `weft_link_connected{class="control",peer="[123]"} 1`, `weft_clients_refusals_total{reason=.*} 0`} {
 		require.Regexp(g.t, series, text)
 	}
 }

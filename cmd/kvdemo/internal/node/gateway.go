@@ -29,6 +29,7 @@ import (
 	"github.com/weftraft/weft"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/resp"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
@@ -45,7 +46,8 @@ type gateway struct {
 	started time.Time
 	clients net.Listener
 	weft    *weft.Node
-	groups  []*weft.Group // group 1 first
+	groups  []*gate        // group 1 first
+	reads   page.Histogram // questions of all groups, which group 1 carries
 	secret  sessionsSecret
 	server  *grpc.Server
 	redis   net.Listener // nil without --resp
@@ -146,15 +148,20 @@ func (c Config) ValidateGateway() error {
 }
 
 // gate is a group at a gateway.
-type gate struct{ *weft.Group }
+type gate struct {
+	*weft.Group
+	writes page.Histogram
+}
 
 // propose implements proposer.
-func (g gate) propose(ctx context.Context, c kv.Command) (uint64, kv.Result, error) {
+func (g *gate) propose(ctx context.Context, c kv.Command) (uint64, kv.Result, error) {
+	begun := time.Now()
 	return proposeThawed(ctx, g, c, func(command []byte) (uint64, kv.Result, error) {
 		done, err := g.Propose(ctx, command)
 		if err != nil {
 			return 0, kv.Result{}, err
 		}
+		g.writes.Observe(time.Since(begun))
 		b, _ := done.Value.([]byte)
 		r, err := kv.DecodeResult(b)
 		return done.Index, r, err
@@ -165,7 +172,8 @@ func (g gate) propose(ctx context.Context, c kv.Command) (uint64, kv.Result, err
 func (g *gateway) openGroups(ctx context.Context) error {
 	open := func() error {
 		group, err := g.weft.Group(uint64(len(g.groups)+1), nil)
-		g.groups, g.proposers = append(g.groups, group), append(g.proposers, gate{group})
+		at := &gate{Group: group}
+		g.groups, g.proposers = append(g.groups, at), append(g.proposers, at)
 		return err
 	}
 	if err := open(); err != nil {
@@ -207,9 +215,13 @@ func (g *gateway) ask(ctx context.Context, q question, request, response proto.M
 	if err != nil {
 		return toStatus(err)
 	}
+	begun := time.Now()
 	answer, err := g.groups[0].Query(ctx, b, weft.Local())
 	if err != nil {
 		return toStatus(err)
+	}
+	if q != askWatch {
+		g.reads.Observe(time.Since(begun))
 	}
 	return readAnswer(answer, response)
 }
@@ -364,7 +376,26 @@ func (g *gateway) newServer() error {
 
 // newWeb returns the server of --http-listen.
 func (g *gateway) newWeb() *http.Server {
-	return g.cfg.newWeb([]prometheus.Collector{g.metrics, clientCounts{refused: &g.refused}}, g.alive, g.ready, func(*http.ServeMux) {})
+	return g.cfg.newWeb([]prometheus.Collector{g.metrics, clientCounts{refused: &g.refused}}, g.alive, g.ready, func(mux *http.ServeMux) {
+		mux.Handle("/page/", page.Handler(page.Config{Own: g.report}))
+	})
+}
+
+// report makes the gateway's report about a group, for pages of nodes that name it in --http-peers.
+func (g *gateway) report(_ context.Context, ask page.Ask) (*page.Node, error) {
+	if ask.Group < 1 || ask.Group > uint64(len(g.groups)) {
+		return nil, fmt.Errorf("group: %d, want 1 to %d", ask.Group, len(g.groups))
+	}
+	at := g.groups[ask.Group-1]
+	s := at.Gateway().Status()
+	r := &page.Node{
+		ID: g.cfg.ID, Cluster: g.cfg.Cluster, PID: os.Getpid(), UptimeMs: time.Since(g.started).Milliseconds(), Group: ask.Group, Groups: len(g.groups),
+		Role: page.Gateway, Leader: s.Lead, Term: s.Term, Commit: s.Applied, Applied: s.Applied, Links: reportLinks(g.weft.Transport().Stats(), nil), Writes: at.writes.Load(),
+	}
+	if ask.Group == 1 {
+		r.Reads = g.reads.Load()
+	}
+	return r, nil
 }
 
 // alive returns why the gateway is of no use any more.

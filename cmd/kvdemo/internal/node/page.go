@@ -49,7 +49,7 @@ func (n *node) report(_ context.Context, ask page.Ask) (*page.Node, error) {
 		Group: g.id, Groups: len(n.groups), Role: role(s.Role), Leader: s.Lead, Term: s.Term,
 		Commit: s.Commit, Applied: g.store.Applied(), Last: s.LastIndex,
 		Voters: slices.Clone(s.Members.GetVoters()), Learners: slices.Clone(s.Members.GetLearners()),
-		Addresses: map[uint64]string{}, Links: n.reportLinks(), Leases: reportLeases(s.Leases), Served: reportServed(s.Counters),
+		Addresses: map[uint64]string{}, Links: reportLinks(n.weft.Transport().Stats(), n.shapes.get), Leases: reportLeases(s.Leases), Served: reportServed(s.Counters),
 		Writes: g.writes.Load(), Reads: g.readTimes.Load(),
 		Sent: s.Counters.SnapshotsSent, Taken: s.Counters.SnapshotsInstalled,
 		Failed: s.Counters.SnapshotsFailed + s.Counters.RestoresFailed, Stalls: s.Counters.Stalls, Weight: s.Weight,
@@ -92,12 +92,14 @@ func (n *node) report(_ context.Context, ask page.Ask) (*page.Node, error) {
 	return r, nil
 }
 
-// reportLinks adds up the classes of messages of each link.
-func (n *node) reportLinks() []page.Link {
+// reportLinks adds up the classes of messages of each link. shape, unless nil, returns a link's shape.
+func reportLinks(stats transport.Stats, shape func(peer uint64) *page.Shape) []page.Link {
 	list := []page.Link{}
-	stats := n.weft.Transport().Stats()
 	for _, l := range links(stats) {
-		link := page.Link{Peer: l.GetPeer(), Sent: l.GetSentBytes(), Shape: n.shapes.get(l.GetPeer())}
+		link := page.Link{Peer: l.GetPeer(), Sent: l.GetSentBytes()}
+		if shape != nil {
+			link.Shape = shape(link.Peer)
+		}
 		for _, class := range stats.Peers[link.Peer] {
 			link.Connected = link.Connected || class.Connected
 			link.Queued += class.QueueBytes

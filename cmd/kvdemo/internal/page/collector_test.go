@@ -67,6 +67,21 @@ func texts(s *State) (all []string) {
 	return all
 }
 
+// A gateway that is asked is shown, and what it says of the cluster counts after what nodes say.
+func TestGatewayIsShown(t *testing.T) {
+	c := newCluster(3)
+	c.nodes[3].Role, c.nodes[3].Core, c.nodes[3].Applied, c.nodes[3].Voters = Gateway, "", 99, nil
+	for _, id := range []uint64{1, 2} {
+		c.nodes[id].Voters = []uint64{1, 2}
+	}
+	s := c.after(0)
+	require.Equal(t, "weft", s.Core)
+	require.Len(t, s.Members, 3)
+	require.Equal(t, []string{"voter", "voter", "none"}, []string{s.Members[0].Vote, s.Members[1].Vote, s.Members[2].Vote})
+	require.Equal(t, Gateway, s.Members[2].Role)
+	require.Zero(t, s.Missing)
+}
+
 func TestStateOfAHealthyCluster(t *testing.T) {
 	c := newCluster(3)
 	s := c.after(0)

@@ -23,9 +23,9 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 
 // Config says what a [Handler] serves.
 type Config struct {
-	// Own makes the report of this node; nil in a demonstration.
+	// Own makes the report of this node, or gateway; nil in a demonstration.
 	Own func(ctx context.Context, ask Ask) (*Node, error)
-	// Collector makes the state.
+	// Collector makes the state; nil at a gateway: no page is served then, but the report for pages elsewhere.
 	Collector *Collector
 	// Controls carries out commands; nil at a node: no command is served then.
 	Controls Controls
@@ -34,6 +34,32 @@ type Config struct {
 // Handler returns what serves the page, below /page/.
 func Handler(cfg Config) http.Handler {
 	mux := http.NewServeMux()
+	if cfg.Collector != nil {
+		cfg.servePage(mux)
+	}
+	if cfg.Own != nil {
+		mux.HandleFunc("GET /page/node", func(w http.ResponseWriter, r *http.Request) {
+			ask, err := readAsk(r)
+			if err != nil {
+				refuse(w, http.StatusBadRequest, err)
+				return
+			}
+			n, err := cfg.Own(r.Context(), ask)
+			if err != nil {
+				refuse(w, http.StatusNotFound, err)
+				return
+			}
+			reply(w, n)
+		})
+	}
+	if cfg.Controls != nil {
+		newCommands(cfg.Controls).register(mux)
+	}
+	return secured(NoForeignNames(mux))
+}
+
+// servePage serves the page and the state that it shows.
+func (cfg Config) servePage(mux *http.ServeMux) {
 	for path, file := range map[string]string{
 		"/page/{$}": "index.html", "/page/page.css": "page.css", "/page/page.js": "page.js", "/page/icon.svg": "icon.svg",
 	} {
@@ -56,25 +82,6 @@ func Handler(cfg Config) http.Handler {
 		}
 		reply(w, s)
 	})
-	if cfg.Own != nil {
-		mux.HandleFunc("GET /page/node", func(w http.ResponseWriter, r *http.Request) {
-			ask, err := readAsk(r)
-			if err != nil {
-				refuse(w, http.StatusBadRequest, err)
-				return
-			}
-			n, err := cfg.Own(r.Context(), ask)
-			if err != nil {
-				refuse(w, http.StatusNotFound, err)
-				return
-			}
-			reply(w, n)
-		})
-	}
-	if cfg.Controls != nil {
-		newCommands(cfg.Controls).register(mux)
-	}
-	return secured(NoForeignNames(mux))
 }
 
 // secured sets the headers of all answers.

@@ -78,10 +78,14 @@ func missing(members []MemberState) int {
 	return max(0, voters/2+1-(voters-down))
 }
 
-// newest returns the report with the highest term and, among equal terms, the highest applied index.
+// newest returns a node's report with the highest term and, among equal terms, the highest applied index.
 func newest(nodes map[uint64]*Node) (best *Node) {
 	for _, id := range slices.Sorted(maps.Keys(nodes)) {
-		if n := nodes[id]; best == nil || n.Term > best.Term || n.Term == best.Term && n.Applied > best.Applied {
+		n := nodes[id]
+		if n.Role == Gateway {
+			continue
+		}
+		if best == nil || n.Term > best.Term || n.Term == best.Term && n.Applied > best.Applied {
 			best = n
 		}
 	}

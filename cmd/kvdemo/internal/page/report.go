@@ -43,7 +43,7 @@ type Node struct {
 	UptimeMs int64  `json:"uptimeMs"`
 	Group    uint64 `json:"group"`
 	Groups   int    `json:"groups"`
-	Role     string `json:"role"` // leader, follower, learner, candidate or pre-candidate
+	Role     string `json:"role"` // leader, follower, learner, candidate or pre-candidate; Gateway
 	Leader   uint64 `json:"leader"`
 	Term     uint64 `json:"term"`
 	Commit   uint64 `json:"commit"`
@@ -75,6 +75,9 @@ type Node struct {
 	Failed uint64 `json:"snapshotsFailed"`
 	Stalls uint64 `json:"stalls"`
 }
+
+// Gateway is the role of a gateway: a process without a log, which shows what its home has applied.
+const Gateway = "gateway"
 
 // Link is the traffic of a node with a peer.
 type Link struct {

@@ -76,13 +76,16 @@ func profile(b *Bench) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		group := fmt.Sprintf("%d times as long as specified", text)
+		group := "as specified"
+		if text > 1 {
+			group = fmt.Sprintf("%d times as long", text)
+		}
 		for _, q := range []float64{0.1, 0.5, 0.9, 1} {
 			g.put(group, fmt.Sprintf("%.0f%% are at most", 100*q), float64(out.Sizes[min(int(q*float64(len(out.Sizes))), len(out.Sizes)-1)]))
 		}
 		large, _ := slices.BinarySearch(out.Sizes, 4<<10)
-		res.Says += fmt.Sprintf("texts %s: %.0f%% of entries have 4 KB or more. ", group, 100-100*float64(large)/float64(len(out.Sizes)))
+		res.Says += fmt.Sprintf("texts %s: %.0f%% of entries have 4 KB or more; ", group, 100-100*float64(large)/float64(len(out.Sizes)))
 	}
-	res.Says = strings.TrimSuffix(res.Says, ". ")
+	res.Says = strings.TrimSuffix(res.Says, "; ")
 	return res.show(g), nil
 }
