@@ -106,6 +106,10 @@ mutants-late: ## the same for disks that hang (about 3 minutes)
 mutants-compartments: ## the same for gateways, names and relays: which test or seed finds which bug (about 5 minutes)
 	$(GO) run ./rafttest/mutants -compartments
 
+.PHONY: mutants-catchup
+mutants-catchup: ## the same for the budget in which groups catch up (about 3 minutes)
+	$(GO) run ./rafttest/mutants -catchup
+
 .PHONY: mutants-leases
 mutants-leases: ## the same for roster leases: which schedule or seed finds which bug (about 6 minutes)
 	$(GO) run ./rafttest/mutants/leases

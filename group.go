@@ -164,6 +164,7 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 		Replica:      rawnode.ReplicaConfig{ID: n.options.ID, Group: id, Log: log, Budget: n.budget, Placement: n.placement},
 		StateMachine: g.machine,
 		Transport:    n.transport,
+		CatchUp:      n.catchUp,
 		TickInterval: n.options.TickInterval,
 		Recorder:     n.options.recordGroup(id),
 		Logger:       n.options.part("host"),

@@ -36,6 +36,7 @@ type Node struct {
 	keeper    *book.Keeper
 	transport *transport.TCP
 	budget    *rawnode.Budget
+	catchUp   *rawnode.CatchUp // nil at a gateway
 	placement *rawnode.Placement
 
 	context    context.Context // ends when Close begins
@@ -108,6 +109,9 @@ func (n *Node) open() (err error) {
 		if err := address.Check(o.Advertise); err != nil {
 			return invalid.Errorf("Options.Advertise is empty, and so is Peers[%d], and other nodes cannot dial the address of Listen: %w", o.ID, err)
 		}
+	}
+	if n.catchUp, err = rawnode.NewCatchUp(o.CatchUpBytes); err != nil {
+		return err
 	}
 	n.placement, err = rawnode.NewPlacement(rawnode.PlacementConfig{
 		ID: o.ID, Timeout: electionTicks * o.TickInterval, Transport: n.transport, Weight: o.LeaderWeight,
@@ -291,6 +295,9 @@ func (n *Node) Engine() *storage.Engine { return n.engine }
 
 // Placement returns what the node knows of its own health and of that of other nodes, or nil at a gateway.
 func (n *Node) Placement() *rawnode.Placement { return n.placement }
+
+// CatchUp returns the budget of snapshots, for its statistics, or nil at a gateway.
+func (n *Node) CatchUp() *rawnode.CatchUp { return n.catchUp }
 
 // SetLeaderWeight changes the node's weight as a leader, until the node closes: see [Options].
 func (n *Node) SetLeaderWeight(weight int) error {

@@ -66,6 +66,9 @@ type Options struct {
 	// beyond the bound are refused with [ErrOverloaded], and a command that is larger than the bound
 	// with [ErrTooLarge].
 	BudgetBytes int64
+	// CatchUpBytes bounds the bytes of snapshots under way, over all groups, once for those that the node sends and
+	// once for those that it takes; 0 means 64 MiB. The most urgent are first: see [rawnode.CatchUp].
+	CatchUpBytes int64
 	// Balance is the time between two looks at which node leads how many groups; 0
 	// means 5 s, and less than 0 never.
 	Balance time.Duration
@@ -116,6 +119,7 @@ const (
 	electionTicks  = 10 // of groups, by default
 	maxTick        = time.Hour
 	defaultBudget  = 256 << 20
+	defaultCatchUp = 64 << 20
 	defaultBalance = 5 * time.Second
 )
 
@@ -132,6 +136,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.BudgetBytes == 0 {
 		o.BudgetBytes = defaultBudget
+	}
+	if o.CatchUpBytes == 0 {
+		o.CatchUpBytes = defaultCatchUp
 	}
 	if o.Balance == 0 {
 		o.Balance = defaultBalance
@@ -193,6 +200,9 @@ func (o Options) Validate() error {
 	}
 	if o.BudgetBytes < 0 {
 		bad("BudgetBytes is %d, want 0 or more", o.BudgetBytes)
+	}
+	if o.CatchUpBytes < 0 {
+		bad("CatchUpBytes is %d, want 0 or more", o.CatchUpBytes)
 	}
 	return errors.Join(errs...)
 }

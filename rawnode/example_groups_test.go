@@ -18,12 +18,13 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// server is a node with several groups: one engine, one transport, one budget, and a host for each
-// group.
+// server is a node with several groups: one engine, one transport, one budget of commands and one of snapshots, and a
+// host for each group.
 type server struct {
 	transport *transport.TCP
 	engine    *storage.Engine
 	budget    *rawnode.Budget
+	catchUp   *rawnode.CatchUp
 	hosts     []*rawnode.Host
 	states    []*lines
 }
@@ -40,7 +41,11 @@ func newServer(id uint64) *server {
 	if err != nil {
 		log.Fatal(err)
 	}
-	return &server{transport: t, engine: engine, budget: rawnode.NewBudget(64 << 20)}
+	catchUp, err := rawnode.NewCatchUp(64 << 20)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return &server{transport: t, engine: engine, budget: rawnode.NewBudget(64 << 20), catchUp: catchUp}
 }
 
 func (s *server) startGroup(id, group uint64, peers []uint64) {
@@ -53,6 +58,7 @@ func (s *server) startGroup(id, group uint64, peers []uint64) {
 		Replica:      rawnode.ReplicaConfig{ID: id, Group: group, Peers: peers, Log: logOfGroup, Budget: s.budget},
 		StateMachine: state,
 		Transport:    s.transport,
+		CatchUp:      s.catchUp,
 		TickInterval: 10 * time.Millisecond,
 	})
 	if err != nil {
@@ -76,7 +82,7 @@ func (s *server) stop(ctx context.Context) {
 }
 
 // ExampleHost_severalGroups runs three groups at three nodes. The groups of a node share an engine,
-// so that a single sync serves all groups, a transport, and a budget. A balancer at each node
+// so that a single sync serves all groups, a transport, and budgets. A balancer at each node
 // spreads their leaders.
 func ExampleHost_severalGroups() {
 	peers, groups := []uint64{1, 2, 3}, []uint64{1, 2, 3}

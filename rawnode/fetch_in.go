@@ -45,6 +45,7 @@ type fetchesIn struct {
 	body   *fetchedBody
 	begun  bool           // in is to be offered to the replica
 	sends  []wire.Message // to be sent
+	place  *place         // in the budget, while recv is busy; may be nil
 	closed bool
 }
 
@@ -64,7 +65,12 @@ func (f *fetchesIn) news(do func(*fetch.Receiver, time.Duration)) {
 	sends, in := f.sends, f.in
 	begun := f.begun && in != nil
 	f.sends, f.begun = nil, false
+	var left *place
+	if !f.recv.Busy() {
+		left, f.place = f.place, nil
+	}
 	f.mu.Unlock()
+	f.h.cfg.CatchUp.leave(left)
 	if len(sends) > 0 {
 		f.h.cfg.Transport.Send(sends)
 	}
@@ -102,7 +108,28 @@ func (f *fetchesIn) offered(from uint64, o wire.Offer) {
 			f.h.in.answer(from, o.Stream, err)
 			return
 		}
-		f.news(func(recv *fetch.Receiver, now time.Duration) { recv.Offer(now, from, o) })
+		u := r.Urgency(from, o)
+		f.news(func(recv *fetch.Receiver, now time.Duration) { recv.Offer(now, from, o, u) })
+	})
+}
+
+// placed says that the snapshot that has waited for a place has one. The replica may need it no more.
+func (f *fetchesIn) placed() {
+	f.h.inbox.post(func(r *replica.Replica) {
+		f.mu.Lock()
+		from, o := f.recv.Offered()
+		f.mu.Unlock()
+		err := r.OfferedFetch(from, o)
+		f.news(func(recv *fetch.Receiver, now time.Duration) {
+			switch {
+			case err == nil:
+				recv.Placed(now)
+			case errors.Is(err, replica.ErrNotNeeded):
+				recv.Outdated(nil)
+			default:
+				recv.Outdated(err)
+			}
+		})
 	})
 }
 
@@ -141,17 +168,30 @@ func (f *fetchesIn) restored(r *replica.Replica, err error) {
 // close ends the snapshot that is arriving.
 func (f *fetchesIn) close() {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.closed = true
+	left := f.place
+	f.place = nil
 	if f.body != nil {
 		f.body.fail(ErrStopped)
 	}
+	f.mu.Unlock()
+	f.h.cfg.CatchUp.leave(left)
 }
 
 // fetchEnds implements fetch.Ends. The receiver calls the methods within news.
 type fetchEnds fetchesIn
 
 func (f *fetchEnds) Send(m wire.Message) { f.sends = append(f.sends, m) }
+
+func (f *fetchEnds) Place(u wire.Urgency) bool {
+	if f.closed {
+		return true
+	}
+	if f.place == nil {
+		f.place = &place{direction: taking, ready: (*fetchesIn)(f).placed}
+	}
+	return f.h.cfg.CatchUp.ask(f.place, u, f.h.left(0), f.h.chunks(fetch.Window))
+}
 
 func (f *fetchEnds) Begin(header *pb.Message) {
 	f.body = &fetchedBody{took: func() {

@@ -22,6 +22,7 @@ import (
 var (
 	errNoStream = errors.New("there is no such stream, or no longer")
 	errIdle     = errors.New("the member fetches no more")
+	errAnew     = errors.New("the member fetches anew")
 	errFetched  = errors.New("the member has restored the snapshot") // ends a stream well
 )
 
@@ -32,6 +33,13 @@ type fetchesOut struct {
 
 	mu      sync.Mutex
 	streams map[fetchedBy]*served
+	asked   map[uint64]asked // by peer: the last question
+}
+
+// asked is what a source remembers of a question.
+type asked struct {
+	stream  uint64
+	urgency wire.Urgency
 }
 
 // fetchedBy names a stream.
@@ -44,11 +52,15 @@ type served struct {
 	wanted chan struct{} // has a token when more is wanted
 	fetch.Stream
 	heard time.Duration // when the member was heard last; as Stream, under fetchesOut.mu
-	bytes int64         // sent; used by the goroutine only
+	// Invariant: the room is for the chunks from the first that was not taken up to granted.
+	granted uint64 // likewise
+	urgency wire.Urgency
+	room    *room
+	bytes   int64 // sent; used by the goroutine only
 }
 
 func newFetchesOut(h *Host) *fetchesOut {
-	return &fetchesOut{h: h, streams: map[fetchedBy]*served{}}
+	return &fetchesOut{h: h, streams: map[fetchedBy]*served{}, asked: map[uint64]asked{}}
 }
 
 // busy returns how many streams there are.
@@ -64,17 +76,38 @@ func (s *fetchesOut) take(from uint64, f wire.Fetch) {
 		return
 	}
 	if f.Step == wire.FetchAsk {
-		s.h.inbox.post(func(r *replica.Replica) {
-			err := r.Provides(f)
-			if err == nil && !s.h.out.hasRoom() {
-				err = replica.ErrOutgoingFull
-			}
-			s.h.in.answer(from, f.Stream, err)
-		})
+		s.h.inbox.post(func(r *replica.Replica) { s.h.in.answer(from, f.Stream, s.ask(r, from, f)) })
 		return
 	}
 	if err := s.want(fetchedBy{from, f.Stream}, f); err != nil {
 		s.h.in.answer(from, f.Stream, err)
+	}
+}
+
+// ask answers whether this node would send its state. With no room for the first chunks, the member goes to another
+// source; but the leader has it wait, since somebody must.
+func (s *fetchesOut) ask(r *replica.Replica, from uint64, f wire.Fetch) error {
+	s.anew(from, f)
+	if err := r.Provides(f); err != nil {
+		return err
+	}
+	h := s.h
+	if !h.out.hasRoom() || r.Leader() != h.cfg.Replica.ID && !h.cfg.CatchUp.hasRoom(sending, f.Urgency, h.chunks(fetch.Window)) {
+		return replica.ErrOutgoingFull
+	}
+	return nil
+}
+
+// anew ends the earlier streams of a member, which fetches one at a time, and notes the question. A member that has died and
+// restarted would else wait for the room that its own streams hold.
+func (s *fetchesOut) anew(from uint64, f wire.Fetch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked[from] = asked{f.Stream, f.Urgency}
+	for key, sv := range s.streams {
+		if key.peer == from && key.stream < f.Stream {
+			sv.cancel(errAnew)
+		}
 	}
 }
 
@@ -94,7 +127,10 @@ func (s *fetchesOut) want(key fetchedBy, f wire.Fetch) error {
 		return replica.ErrOutgoingFull
 	case sv == nil:
 		ctx, cancel := context.WithCancelCause(s.h.context)
-		sv = &served{fetchedBy: key, cancel: cancel, wanted: make(chan struct{}, 1)}
+		sv = &served{fetchedBy: key, cancel: cancel, wanted: make(chan struct{}, 1), room: s.h.room()}
+		if a := s.asked[key.peer]; a.stream == key.stream {
+			sv.urgency = a.urgency
+		}
 		s.streams[key] = sv
 		s.h.spawn(func() { s.serve(ctx, sv, f) })
 	}
@@ -102,10 +138,13 @@ func (s *fetchesOut) want(key fetchedBy, f wire.Fetch) error {
 	if f.Step == wire.FetchLives {
 		return nil
 	}
+	before, _ := sv.Span()
 	if err := sv.Want(f); err != nil {
 		sv.cancel(err)
 		return nil // the stream's goroutine answers
 	}
+	base, _ := sv.Span()
+	sv.room.give(base - before)
 	select {
 	case sv.wanted <- struct{}{}:
 	default:
@@ -118,8 +157,10 @@ func (s *fetchesOut) serve(ctx context.Context, sv *served, f wire.Fetch) {
 	begun := s.h.now()
 	err := s.stream(ctx, sv, f)
 	sv.cancel(err)
+	s.h.sized(sv.bytes, err)
 	s.mu.Lock()
 	delete(s.streams, sv.fetchedBy)
+	sv.room.leave()
 	s.mu.Unlock()
 	log := s.h.cfg.Logger.With("group", s.h.cfg.Replica.Group, "to", sv.peer)
 	if err != nil {
@@ -174,10 +215,19 @@ func (s *fetchesOut) provides(ctx context.Context, f wire.Fetch) error {
 // next sends the next chunk, or waits until one is wanted.
 func (s *fetchesOut) next(ctx context.Context, sv *served, header *pb.Message, snap Snapshot) error {
 	s.mu.Lock()
-	_, reads, ok := sv.Next()
+	number, reads, ok := sv.Next()
+	base, until := sv.Span()
+	asks := ok && number >= sv.granted
+	waits := asks && !sv.room.ask(sv.urgency, sv.bytes, until-base)
+	if asks && !waits {
+		sv.granted = until
+	}
 	s.mu.Unlock()
-	if !ok {
+	switch {
+	case !ok:
 		return s.wait(ctx, sv)
+	case waits:
+		return s.await(ctx, sv, until)
 	}
 	var buf []byte
 	ended := false
@@ -194,6 +244,10 @@ func (s *fetchesOut) next(ctx context.Context, sv *served, header *pb.Message, s
 	if reads {
 		sv.Read(buf, ended)
 	}
+	if whole, ok := sv.Whole(); ok && whole < sv.granted { // a small state needs no window
+		sv.room.give(sv.granted - whole)
+		sv.granted = whole
+	}
 	c := sv.Take()
 	s.mu.Unlock()
 	c.Stream = sv.stream
@@ -207,10 +261,31 @@ func (s *fetchesOut) next(ctx context.Context, sv *served, header *pb.Message, s
 	return nil
 }
 
+// await waits for room for the chunks that were asked for. The member hears that this node lives.
+func (s *fetchesOut) await(ctx context.Context, sv *served, until uint64) error {
+	alive := time.NewTicker(s.h.cfg.TickInterval * time.Duration(s.h.cfg.Replica.ElectionTick) / 2)
+	defer alive.Stop()
+	for {
+		select {
+		case <-sv.room.free:
+			s.mu.Lock()
+			sv.granted = until
+			s.mu.Unlock()
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-alive.C:
+			if s.patience(sv) <= 0 {
+				return errIdle
+			}
+			s.h.in.answer(sv.peer, sv.stream, nil)
+		}
+	}
+}
+
 // wait waits until more is wanted.
 func (s *fetchesOut) wait(ctx context.Context, sv *served) error {
-	patience := s.h.cfg.SnapshotTimeout / 2
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(s.patience(sv))
 	defer timer.Stop()
 	for {
 		select {
@@ -220,14 +295,19 @@ func (s *fetchesOut) wait(ctx context.Context, sv *served) error {
 			return context.Cause(ctx)
 		case <-timer.C:
 		}
-		s.mu.Lock()
-		left := sv.heard + patience - s.h.now()
-		s.mu.Unlock()
+		left := s.patience(sv)
 		if left <= 0 {
 			return errIdle
 		}
 		timer.Reset(left)
 	}
+}
+
+// patience returns how long a member may be silent from now on.
+func (s *fetchesOut) patience(sv *served) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return sv.heard + s.h.cfg.SnapshotTimeout/2 - s.h.now()
 }
 
 // ended takes the member's word that its snapshot has ended, well or not.

@@ -58,6 +58,7 @@ type Host struct {
 	hangs      hangs
 
 	queries    atomic.Int64 // of gateways, at the state machine
+	size       atomic.Int64 // of the last snapshot that was sent or restored, or of the state at the start; 0: unknown
 	goroutines atomic.Int64
 	context    context.Context // ends when the host stops or fails
 	cancel     context.CancelFunc
@@ -121,6 +122,9 @@ func New(cfg Config) (*Host, error) {
 			callBytes: cfg.Replica.MaxQueueBytes, budget: cfg.Replica.Budget,
 		}),
 		finished: make(chan struct{}), stopLoop: make(chan struct{}), cutShort: make(chan struct{}),
+	}
+	if sm, ok := cfg.StateMachine.(interface{ SnapshotBytes() int64 }); ok {
+		h.size.Store(sm.SnapshotBytes())
 	}
 	h.context, h.cancel = context.WithCancel(context.Background())
 	h.appends = newStage(h.spawn, h.writeLog)

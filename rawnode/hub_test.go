@@ -23,10 +23,11 @@ import (
 type hub struct {
 	mu    sync.Mutex
 	nodes map[uint64]*plug
-	cut   map[uint64]bool         // the nodes without any connection
-	lose  func(wire.Message) bool // unless nil, which messages are lost; called under mu
-	takes wire.Kinds              // of messages, as announced by all
-	zones map[uint64]string       // of nodes
+	cut   map[uint64]bool              // the nodes without any connection
+	lose  func(wire.Message) bool      // unless nil, which messages are lost; called under mu
+	takes wire.Kinds                   // of messages, as announced by all
+	paces func(wire.Message) time.Time // unless nil, when a message arrives
+	zones map[uint64]string            // of nodes
 }
 
 // plug is a node's transport. A message waits for the previous message of its class.
@@ -34,7 +35,12 @@ type plug struct {
 	hub    *hub
 	id     uint64
 	to     rawnode.Receiver
-	queues [wire.NumClasses]chan wire.Message
+	queues [wire.NumClasses]chan arrival
+}
+
+type arrival struct {
+	wire.Message
+	at time.Time
 }
 
 func newHub() *hub { return &hub{nodes: map[uint64]*plug{}, cut: map[uint64]bool{}} }
@@ -72,11 +78,12 @@ func (p *plug) Zone(node uint64) string {
 func (p *plug) Join(_ uint64, r rawnode.Receiver) error {
 	p.to = r
 	for class := range p.queues {
-		queue := make(chan wire.Message, 1<<16)
+		queue := make(chan arrival, 1<<16)
 		p.queues[class] = queue
 		go func() {
 			for m := range queue {
-				r.Receive(m)
+				time.Sleep(time.Until(m.at))
+				r.Receive(m.Message)
 			}
 		}()
 	}
@@ -97,21 +104,39 @@ func (p *plug) Leave(uint64) {
 
 func (p *plug) Send(messages []wire.Message) {
 	for _, m := range messages {
-		_ = p.SendWait(context.Background(), m) // an error means that the message is lost
+		p.put(m)
 	}
 }
 
-func (p *plug) SendWait(_ context.Context, m wire.Message) error {
+// queued is how far ahead of its arrival a message that must wait leaves: the link's queue.
+const queued = time.Second
+
+func (p *plug) SendWait(ctx context.Context, m wire.Message) error {
+	select {
+	case <-time.After(time.Until(p.put(m)) - queued):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// put sends a message, and returns when it arrives. A message that is lost has arrived.
+func (p *plug) put(m wire.Message) (at time.Time) {
+	at = time.Now()
 	to := p.hub.receiver(m)
 	if to == nil {
-		return nil
+		return at
 	}
 	p.hub.mu.Lock()
 	defer p.hub.mu.Unlock()
-	if p.hub.nodes[m.To] == to { // otherwise the receiver has left
-		to.queues[m.Class()] <- m
+	if p.hub.nodes[m.To] != to { // the receiver has left
+		return at
 	}
-	return nil
+	if p.hub.paces != nil {
+		at = p.hub.paces(m)
+	}
+	to.queues[m.Class()] <- arrival{m, at}
+	return at
 }
 
 // bubbleTick is the tick of hosts in bubbles. No host outside a bubble may have the same tick,

@@ -219,6 +219,7 @@ func (h *Host) restore(in *incoming, applied uint64) uint64 {
 	if in.idle != nil {
 		in.idle.Stop()
 	}
+	h.sized(in.bytes.Load(), err)
 	if recorder := h.cfg.Recorder; recorder != nil {
 		recorder.SnapshotRestored(SnapshotTimes{Peer: in.from, Bytes: in.bytes.Load(), Took: h.now() - in.begun, Err: err})
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
-// maxOutgoing bounds the snapshots that are sent at a time: more at a time would not arrive sooner.
-// The core asks again for a snapshot that was turned away.
+// maxOutgoing bounds the snapshots of a group that are sent at a time: more at a time would not arrive sooner.
+// The core asks again for a snapshot that was turned away. [CatchUp] bounds those of all groups.
 const maxOutgoing = 2
 
 // snapshotsOut sends snapshots, each in a goroutine of its own.
@@ -81,6 +81,7 @@ func (s *snapshotsOut) start(send replica.SnapshotSend) {
 		begun := s.h.now()
 		err := s.stream(ctx, stream, o, send)
 		cancel(err)
+		s.h.sized(o.bytes, err)
 		if recorder := s.h.cfg.Recorder; recorder != nil {
 			recorder.SnapshotSent(SnapshotTimes{Peer: o.to, Bytes: o.bytes, Took: s.h.now() - begun, Err: err})
 		}
@@ -232,7 +233,14 @@ func (s *snapshotsOut) stream(ctx context.Context, stream uint64, o *outgoing, s
 		return err
 	}
 	chunk := wire.Chunk{Stream: stream, Header: header}
+	room := s.h.room()
+	defer room.leave()
 	for {
+		if !room.ask(send.Urgency, o.bytes, 1) {
+			if err := room.await(ctx); err != nil {
+				return err
+			}
+		}
 		// A fresh buffer for each chunk, because the transport keeps the buffer.
 		buf := make([]byte, s.h.cfg.ChunkBytes)
 		n, ended, err := chunks.Fill(snap, buf)
@@ -244,6 +252,7 @@ func (s *snapshotsOut) stream(ctx context.Context, stream uint64, o *outgoing, s
 		if err := s.send(ctx, o.to, chunk); err != nil {
 			return err
 		}
+		room.give(1)
 		o.bytes += int64(n)
 		if chunk.Last || len(o.status) > 0 { // the receiver may be satisfied without the rest
 			return s.await(ctx, o)

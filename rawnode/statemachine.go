@@ -42,6 +42,9 @@ import (
 // that decide what commands do, and must therefore be equal at all replicas, always. Nodes whose
 // settings differ take nothing from each other: see [Status].Settings.
 //
+// A state machine may have a method SnapshotBytes() int64, called once by New, after Load: about how many bytes a snapshot
+// of the state has, or 0. The order in which groups catch up depends on it ([CatchUp]), until a snapshot was sent or taken.
+//
 // A state machine may have a method Differs() error, which must not wait. An error says that replicas
 // of the group were compared and are not equal; it is in [HostStatus], and package metrics counts it.
 type StateMachine interface {

@@ -22,9 +22,15 @@ type ends struct {
 	begun []*pb.Message
 	data  []string
 	fails []error
+	full  bool           // there is no place
+	asked []wire.Urgency // for places
 }
 
-func (e *ends) Send(m wire.Message)      { e.sends = append(e.sends, m) }
+func (e *ends) Send(m wire.Message) { e.sends = append(e.sends, m) }
+func (e *ends) Place(u wire.Urgency) bool {
+	e.asked = append(e.asked, u)
+	return !e.full
+}
 func (e *ends) Begin(h *pb.Message)      { e.begun = append(e.begun, h) }
 func (e *ends) Data(data []byte, _ bool) { e.data = append(e.data, string(data)) }
 func (e *ends) Fail(err error)           { e.fails = append(e.fails, err) }
@@ -52,7 +58,7 @@ const (
 func receiver(sources ...uint64) (*Receiver, *ends) {
 	on := &ends{}
 	r := NewReceiver(Config{Group: 9, ID: 4, First: 100, Repeat: 2 * time.Second, Patience: patience}, on)
-	r.Offer(0, leader, wire.Offer{Stream: 5, Term: 7, Index: 50, Sources: sources})
+	r.Offer(0, leader, wire.Offer{Stream: 5, Term: 7, Index: 50, Sources: sources}, wire.UrgencyVoter)
 	return r, on
 }
 
@@ -131,7 +137,7 @@ func TestReceiverTakesWhatItAskedFor(t *testing.T) {
 	r.Status(1, 2, wire.ChunkStatus{Stream: r.stream, OK: true})
 	on.said()
 	r.piece(2, 3, 0, false)
-	r.piece(2, 2, window, false)
+	r.piece(2, 2, Window, false)
 	require.Empty(t, on.begun)
 	require.Empty(t, on.data)
 	r.piece(2, 2, 0, false)
@@ -164,9 +170,9 @@ func TestLaterLeaderTakesTheFetchOver(t *testing.T) {
 	r.Status(1, 2, wire.ChunkStatus{Stream: r.stream, OK: true})
 	r.piece(2, 2, 0, false)
 	on.said()
-	r.Offer(3, 3, wire.Offer{Stream: 1, Term: 6, Index: 55})
+	r.Offer(3, 3, wire.Offer{Stream: 1, Term: 6, Index: 55}, wire.UrgencyVoter)
 	require.Equal(t, []string{"3 false node 1 offered a snapshot in term 7"}, on.said())
-	r.Offer(3, 3, wire.Offer{Stream: 2, Term: 8, Index: 55})
+	r.Offer(3, 3, wire.Offer{Stream: 2, Term: 8, Index: 55}, wire.UrgencyVoter)
 	require.Empty(t, on.fails)
 	r.piece(4, 2, 1, true)
 	require.Equal(t, "3 8 60", fmt.Sprint(r.Header().GetFrom(), r.Header().GetTerm(), r.Header().GetSnapshot().GetMetadata().GetIndex()))
@@ -177,8 +183,65 @@ func TestLaterLeaderTakesTheFetchOver(t *testing.T) {
 	r, on = receiver(2)
 	r.Status(1, 2, wire.ChunkStatus{Stream: r.stream, OK: true})
 	r.piece(2, 2, 0, false)
-	r.Offer(3, 3, wire.Offer{Stream: 2, Term: 8, Index: 61})
+	r.Offer(3, 3, wire.Offer{Stream: 2, Term: 8, Index: 61}, wire.UrgencyVoter)
 	require.Len(t, on.fails, 1, "the leader has no use for index 60")
+}
+
+// An offer waits for a place: the leader hears that it is followed, a later leader takes it over, and nobody is asked
+// before there is one.
+func TestOfferWaitsForAPlace(t *testing.T) {
+	on := &ends{full: true}
+	r := NewReceiver(Config{Group: 9, ID: 4, First: 100, Repeat: 2 * time.Second, Patience: patience}, on)
+	offer, now := wire.Offer{Stream: 5, Term: 7, Index: 50, Sources: []uint64{2}}, patience
+	r.Offer(now, leader, offer, wire.UrgencyLearner)
+	r.Tick(now + time.Second)
+	require.True(t, r.Busy())
+	require.Empty(t, on.said())
+	now += 2 * time.Second
+	r.Offer(now, leader, offer, wire.UrgencyLearner)
+	r.Tick(now)
+	require.Equal(t, []string{"1 lives 0 to 0"}, on.said(), "the leader repeats its offer until it hears this")
+	now += patience / 8
+	r.Tick(now)
+	require.Equal(t, []string{"1 lives 0 to 0"}, on.said())
+	r.Offer(now, 3, wire.Offer{Stream: 1, Term: 8, Index: 55, Sources: []uint64{2}}, wire.UrgencyEdge)
+	require.Equal(t, []wire.Urgency{wire.UrgencyLearner, wire.UrgencyEdge}, on.asked)
+	require.Empty(t, on.said())
+	r.Placed(now)
+	require.Equal(t, wire.UrgencyEdge, on.sends[0].Body.(wire.Fetch).Urgency)
+	require.Equal(t, []string{"2 ask 0 to 0", "3 ask 0 to 0"}, on.said())
+	r.Placed(now)
+	r.Outdated(errors.New("too late"))
+	require.Empty(t, on.said(), "it does not wait any more")
+
+	for _, err := range []error{nil, errors.New("of an earlier term")} {
+		r, on = receiver()
+		r, on.full = NewReceiver(r.cfg, on), true
+		r.Offer(0, leader, wire.Offer{Stream: 5, Term: 7, Index: 50}, wire.UrgencyVoter)
+		on.said()
+		r.Outdated(err)
+		require.False(t, r.Busy())
+		require.Equal(t, err == nil, on.sends[0].Body.(wire.ChunkStatus).OK)
+	}
+}
+
+// A source that says that it lives is waited for, as long as it says so.
+func TestSourceThatLivesIsWaitedFor(t *testing.T) {
+	r, on := receiver(2)
+	r.Status(1, 2, wire.ChunkStatus{Stream: r.stream, OK: true})
+	now := time.Duration(0)
+	for range 100 {
+		now += time.Second
+		r.Status(now, 2, wire.ChunkStatus{Stream: r.stream, OK: true})
+		r.Status(now, 1, wire.ChunkStatus{Stream: r.stream, Reason: "not the source"})
+		r.Tick(now)
+	}
+	require.EqualValues(t, 2, r.Source())
+	for _, line := range on.said() {
+		require.NotContains(t, line, "again")
+	}
+	r.Tick(now + patience/4)
+	require.Zero(t, r.Source())
 }
 
 // A stream keeps what was not taken, sends it again, and keeps no more than a window.
@@ -200,7 +263,7 @@ func TestStreamKeepsWhatWasNotTaken(t *testing.T) {
 		return numbers
 	}
 	require.NoError(t, want(wire.FetchTake, 0, 1000))
-	require.Len(t, sends(), window)
+	require.Len(t, sends(), Window)
 	require.NoError(t, want(wire.FetchTake, 10, 18))
 	require.Equal(t, []uint64{16, 17}, sends())
 	require.NoError(t, want(wire.FetchAgain, 12, 28))

@@ -16,12 +16,16 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
-// window is how many chunks may be on their way, or wait for the state machine.
-const window = 16
+// Window is how many chunks may be on their way, or wait for the state machine.
+const Window = 16
 
 // Ends is the surroundings of a Receiver. Its methods do not call the Receiver.
 type Ends interface {
 	Send(wire.Message)
+	// Place asks for a place among the snapshots that the node takes at a time, or tells of another urgency
+	// while it waits for one, and reports whether the place is there. Otherwise Receiver.Placed says so later.
+	// The place is given back when the Receiver is not Busy any more.
+	Place(wire.Urgency) bool
 	// Begin offers a snapshot to the replica; Receiver.Begun takes the answer.
 	Begin(header *pb.Message)
 	// Data is the next piece of the body, which ends with the last piece; Receiver.Took tells
@@ -54,7 +58,8 @@ type Counts struct {
 type stage uint8
 
 const (
-	idle stage = iota
+	idle    stage = iota
+	waiting       // for a place
 	asking
 	fetching  // from source
 	restoring // the whole body has come
@@ -70,6 +75,7 @@ type Receiver struct {
 	stage  stage
 	from   uint64 // the leader of offer
 	offer  wire.Offer
+	urgent wire.Urgency
 	failed []uint64 // sources that broke off or refused
 
 	stream   uint64        // of the last question
@@ -112,25 +118,52 @@ func (r *Receiver) Header() *pb.Message {
 	return h
 }
 
+// Offered returns the offer that is being followed, and its leader.
+func (r *Receiver) Offered() (from uint64, o wire.Offer) { return r.from, r.offer }
+
 // Offer takes the offer of a leader to a follower that needs a snapshot.
-func (r *Receiver) Offer(now time.Duration, from uint64, o wire.Offer) {
+func (r *Receiver) Offer(now time.Duration, from uint64, o wire.Offer, u wire.Urgency) {
 	same := from == r.from && o.Term == r.offer.Term
 	switch {
 	case r.stage == idle:
-		r.from, r.offer, r.lived = from, o, now
-		r.ask(now)
+		r.stage, r.from, r.offer, r.urgent, r.lived = waiting, from, o, u, now
+		r.place(now)
 	case same && o.Stream == r.offer.Stream: // once more, as the leader has not heard
 		r.lived = 0
 	case !same && o.Term <= r.offer.Term:
 		r.status(from, o.Stream, fmt.Errorf("node %d offered a snapshot in term %d", r.from, r.offer.Term))
 	default:
-		r.from, r.offer, r.lived = from, o, 0
+		r.from, r.offer, r.urgent, r.lived = from, o, u, 0
 		switch {
+		case r.stage == waiting:
+			r.place(now)
 		case r.stage == asking:
 			r.ask(now)
 		case r.header != nil && r.header.GetSnapshot().GetMetadata().GetIndex() < o.Index:
 			r.lost(now, fmt.Errorf("node %d offers a later snapshot", from))
 		}
+	}
+}
+
+// place begins if there is a place.
+func (r *Receiver) place(now time.Duration) {
+	if r.on.Place(r.urgent) {
+		r.ask(now)
+	}
+}
+
+// Placed says that there is a place now.
+func (r *Receiver) Placed(now time.Duration) {
+	if r.stage == waiting {
+		r.ask(now)
+	}
+}
+
+// Outdated says why an offer that has waited for a place must not be followed any more; nil says that no snapshot
+// is needed.
+func (r *Receiver) Outdated(err error) {
+	if r.stage == waiting {
+		r.end(err)
 	}
 }
 
@@ -141,7 +174,7 @@ func (r *Receiver) ask(now time.Duration) {
 	r.stream++
 	r.asked, r.leaderAt, r.refused = now, 0, 0
 	for _, id := range r.candidates() {
-		r.fetch(id, wire.Fetch{Step: wire.FetchAsk, Stream: r.stream})
+		r.fetch(id, wire.Fetch{Step: wire.FetchAsk, Stream: r.stream, Urgency: r.urgent})
 	}
 	if len(r.candidates()) == 0 {
 		r.end(fmt.Errorf("no source is left: %s", r.reason))
@@ -171,14 +204,16 @@ func (r *Receiver) status(to, stream uint64, err error) {
 	r.on.Send(wire.Message{Group: r.cfg.Group, From: r.cfg.ID, To: to, Body: st})
 }
 
-// Status takes a member's answer, or the source's word that it gives up.
+// Status takes a member's answer, or the source's word that it gives up, or that it lives, and others have their
+// turn.
 func (r *Receiver) Status(now time.Duration, from uint64, st wire.ChunkStatus) {
 	switch {
 	case r.stage != asking && r.stage != fetching || st.Stream != r.stream || !slices.Contains(r.candidates(), from):
+	case r.stage == fetching && from != r.source:
+	case r.stage == fetching && st.OK:
+		r.heard = now
 	case r.stage == fetching:
-		if from == r.source && !st.OK {
-			r.lost(now, fmt.Errorf("node %d: %s", from, st.Reason))
-		}
+		r.lost(now, fmt.Errorf("node %d: %s", from, st.Reason))
 	case !st.OK:
 		r.refused++
 		r.reason = fmt.Sprintf("node %d: %s", from, st.Reason)
@@ -207,7 +242,7 @@ func (r *Receiver) decide(now time.Duration, tick bool) {
 
 // take begins a stream.
 func (r *Receiver) take(now time.Duration, source uint64) {
-	r.stage, r.source, r.until = fetching, source, window
+	r.stage, r.source, r.until = fetching, source, Window
 	r.heard, r.again, r.moved = now, now, now
 	r.fetch(source, wire.Fetch{Step: wire.FetchTake, Stream: r.stream, Until: r.until})
 }
@@ -272,11 +307,11 @@ func (r *Receiver) Took(now time.Duration) {
 	}
 	r.took++
 	r.moved = now
-	if r.stage == fetching && r.took+window-r.until >= window/2 {
+	if r.stage == fetching && r.took+Window-r.until >= Window/2 {
 		if r.next == r.until {
 			r.heard = now // the source had nothing to send
 		}
-		r.until = r.took + window
+		r.until = r.took + Window
 		r.fetch(r.source, wire.Fetch{Step: wire.FetchTake, Stream: r.stream, Number: r.next, Until: r.until})
 	}
 }

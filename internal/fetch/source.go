@@ -13,7 +13,7 @@ import (
 // case that they are asked for again.
 type Stream struct {
 	kept  [][]byte // chunks base to base+len(kept)
-	base  uint64   // Invariant: base <= sends <= base+len(kept) <= base+window.
+	base  uint64   // Invariant: base <= sends <= base+len(kept) <= base+Window.
 	sends uint64   // the chunk to be sent next
 	until uint64
 	whole bool // the last kept chunk is the last of the body
@@ -34,16 +34,22 @@ func (s *Stream) Want(f wire.Fetch) error {
 	if f.Step == wire.FetchAgain {
 		s.sends = s.base
 	}
-	s.until = max(s.until, min(f.Until, s.base+window))
+	s.until = max(s.until, min(f.Until, s.base+Window))
 	return nil
 }
+
+// Span returns the first chunk that was not taken, and the first that is not wanted yet.
+func (s *Stream) Span() (base, until uint64) { return s.base, s.until }
+
+// Whole returns the number of chunks, once the last has been read.
+func (s *Stream) Whole() (chunks uint64, ok bool) { return s.base + uint64(len(s.kept)), s.whole }
 
 // Next returns the number of the chunk that may be sent now. If reads is true, the chunk is to be
 // read first, and goes to Read.
 func (s *Stream) Next() (number uint64, reads, ok bool) {
 	end := s.base + uint64(len(s.kept))
 	reads = s.sends == end
-	return s.sends, reads, s.sends < s.until && (!reads || !s.whole && len(s.kept) < window)
+	return s.sends, reads, s.sends < s.until && (!reads || !s.whole && len(s.kept) < Window)
 }
 
 // Read takes the chunk that was read, for Take.

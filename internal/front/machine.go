@@ -73,6 +73,14 @@ func (m *Machine) Settings() []rawnode.Setting {
 	return nil
 }
 
+// SnapshotBytes is looked for by hosts.
+func (m *Machine) SnapshotBytes() int64 {
+	if s, ok := m.User.(interface{ SnapshotBytes() int64 }); ok {
+		return s.SnapshotBytes()
+	}
+	return 0
+}
+
 // Differs is looked for by hosts.
 func (m *Machine) Differs() error { return m.Comparer.Differs() }
 

@@ -6,6 +6,7 @@ package replica
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -351,7 +352,10 @@ func (r *Replica) send(m *pb.Message) {
 	}
 	if m.GetType() == pb.MsgSnap {
 		r.keep.holds[m.GetTo()] = hold{index: m.GetSnapshot().GetMetadata().GetIndex(), total: r.keep.total}
-		r.out.Snapshots = append(r.out.Snapshots, SnapshotSend{To: m.GetTo(), Message: m, Sources: r.sources(m)})
+		sources := r.sources(m)
+		r.out.Snapshots = append(r.out.Snapshots, SnapshotSend{
+			To: m.GetTo(), Message: m, Sources: sources, Urgency: urgency(r.host.conf, m.GetTo(), append(slices.Clone(sources), r.cfg.ID)),
+		})
 		return
 	}
 	m, repeated := r.repeats.cut(m)

@@ -71,6 +71,7 @@ type SnapshotSend struct {
 	To      uint64
 	Message *pb.Message // the MsgSnap
 	Sources []uint64    // other members that may have applied as much, ascending
+	Urgency wire.Urgency
 }
 
 // Compact tells which part of the log is not needed any more.

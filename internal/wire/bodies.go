@@ -279,13 +279,20 @@ func (b Fetch) encode(e *encoder) {
 	e.uvarint(b.Term)
 	e.uvarint(b.Index)
 	e.uvarint(b.Number)
-	e.uvarint(b.Until)
+	if b.Step == FetchAsk {
+		e.uvarint(uint64(b.Urgency))
+	} else {
+		e.uvarint(b.Until)
+	}
 }
 
 func decodeFetch(d *decoder) Fetch {
 	b := Fetch{Step: FetchStep(d.byte()), Stream: d.uvarint(), Term: d.uvarint(), Index: d.uvarint(), Number: d.uvarint(), Until: d.uvarint()}
 	if b.Step == 0 || b.Step >= endOfFetchSteps {
 		d.fail("step %d of fetching", b.Step)
+	}
+	if b.Step == FetchAsk {
+		b.Urgency, b.Until = Urgency(min(b.Until, uint64(endOfUrgencies)-1)), 0
 	}
 	return b
 }

@@ -324,7 +324,25 @@ type Fetch struct {
 	Term          uint64 // of the offer
 	Index         uint64 // of the offer
 	Number, Until uint64
+	// Urgency, in FetchAsk alone, takes the place of Until, which a question has no use for: members of
+	// earlier versions send 0 there, and ignore it.
+	Urgency Urgency
 }
+
+// Urgency says how much a group needs that a member catches up: the lower, the more. The numbers are part of
+// the format.
+type Urgency uint8
+
+// The urgencies. A sender of an earlier version says 0.
+const (
+	// UrgencyEdge is of a voter without which one more failure stops the group.
+	UrgencyEdge Urgency = 1 + iota
+	// UrgencyVoter is of a voter of a group that survives one more failure.
+	UrgencyVoter
+	// UrgencyLearner is of a member without a vote.
+	UrgencyLearner
+	endOfUrgencies
+)
 
 // Health tells another node how long things take at the sending node. Any group that both nodes have
 // may carry it. Fields behind the known fields are ignored, so that later versions can add fields.

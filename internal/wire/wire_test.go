@@ -89,6 +89,7 @@ func samples() []Message {
 		Offer{Stream: 1 << 63, Term: 4, Index: 77},
 		Offer{Stream: 1, Term: 4, Index: 1<<64 - 1, Sources: []uint64{2, 5, 1<<64 - 1}},
 		Fetch{Step: FetchAsk, Stream: 1 << 63, Term: 4, Index: 77},
+		Fetch{Step: FetchAsk, Stream: 1 << 63, Term: 4, Index: 77, Urgency: UrgencyLearner},
 		Fetch{Step: FetchLives, Stream: 1<<64 - 1, Term: 1<<64 - 1, Index: 1<<64 - 1, Number: 1<<64 - 1, Until: 1<<64 - 1},
 		Health{},
 		Health{Stamp: 90 * 365 * 24 * time.Hour, Answers: time.Microsecond, Held: maxDelay, Links: []HealthLink{{Node: 1<<64 - 1, Round: maxDelay}, {Node: 2}}},

@@ -82,12 +82,15 @@ func (f *fetches) offered(from uint64, o wire.Offer) error {
 			Group: d.Group, ID: d.ID, First: d.Life<<32 | fetchedStreams, Repeat: d.Patience / 10, Patience: d.Patience, Counts: d.FetchCounts,
 		}, f)
 	}
-	f.recv.Offer(d.on.Now(), from, o)
+	f.recv.Offer(d.on.Now(), from, o, d.R.Urgency(from, o))
 	return nil
 }
 
 // Send implements fetch.Ends, as the methods below do.
 func (f *fetches) Send(m wire.Message) { f.s.d.on.Send([]wire.Message{m}) }
+
+// Place grants every place: a process of the world has one group.
+func (f *fetches) Place(wire.Urgency) bool { return true }
 
 // Begin offers a snapshot to the replica.
 func (f *fetches) Begin(header *pb.Message) {

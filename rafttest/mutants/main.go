@@ -7,8 +7,8 @@
 // It fails if a bug is not found, or can no longer be put in.
 //
 // Run it at the root of the module: go run ./rafttest/mutants, with -joints for the bugs where
-// coding, leases and changes of the members meet, with -late for the bugs of disks that hang, and of slow nodes, and with -compartments for
-// the bugs of gateways and names.
+// coding, leases and changes of the members meet, with -late for the bugs of disks that hang, and of slow nodes, with -compartments for
+// the bugs of gateways and names, and with -catchup for those of the budget in which groups catch up.
 package main
 
 import (
@@ -45,6 +45,7 @@ var (
 	only     = flag.Bool("joints", false, "only the bugs where coding, leases and changes of the members meet")
 	lateOnly = flag.Bool("late", false, "only the bugs of nodes whose disks hang, or that are slow")
 	gates    = flag.Bool("compartments", false, "only the bugs of gateways and names")
+	catching = flag.Bool("catchup", false, "only the bugs of the budget in which groups catch up")
 	with     = flag.String("with", "", "look for every bug with seeds of this test of rafttest, on one processor: TestCoded, TestCodedFalls or TestCodedBrief")
 	seeds    = flag.Int("seeds", 1000, "with how many seeds, if -with is set")
 	first    = flag.Uint64("first", 1, "the first of the seeds, if -with is set")
@@ -64,6 +65,8 @@ func mutants() []mutate.Mutant {
 			all[i].Tests, all[i].Stages = "rafttest/nodes", [][]string{gateFlags(b)}
 		}
 		return all
+	case *catching:
+		return mutantsOf(catchUps)
 	case *lateOnly:
 		return mutantsOf(slices.Concat(late, placing))
 	}

@@ -108,6 +108,15 @@ var help = map[string]string{
 	"node.Age":            "now: Seconds since the report of a node; 0 of this node.",
 	"node.Counts":         "now: 1 if the report of a node is new enough to count, and at this node.",
 
+	"catchup.LimitBytes": "now: Bytes of snapshots that may be under way, over all groups of the node.",
+	"catchup.UsedBytes":  "now: Bytes of snapshots that are under way, over all groups of the node.",
+	"catchup.Waiting":    "now: Snapshots that wait for such bytes.",
+	"catchup.Urgent":     "now: Of the snapshots that wait, those of voters without which one more failure stops a group.",
+	"catchup.Oldest":     "now: Seconds for which the snapshot has waited that has waited longest.",
+	"catchup.Turns":      "Windows of snapshots that had their turn.",
+	"catchup.Delayed":    "Of these windows, those that had to wait for it.",
+	"catchup.Delays":     "Seconds that windows of snapshots waited for their turn, summed.",
+
 	"leases.Stable":            "now: 1 if this node may answer reads of every key by roster leases.",
 	"leases.Retired":           "now: 1 at a leader if leases are off at all members.",
 	"leases.Roster":            "now: Number of the newest roster that this node knows, within its term.",

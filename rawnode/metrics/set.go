@@ -47,6 +47,12 @@ type Transport interface{ Stats() transport.Stats }
 // Placement knows the health of nodes. [*rawnode.Placement] is one.
 type Placement interface{ Seen() []rawnode.NodeHealth }
 
+// CatchUp bounds the snapshots of a node. [*rawnode.CatchUp] is one.
+type CatchUp interface {
+	Sending() rawnode.CatchUpStats
+	Taking() rawnode.CatchUpStats
+}
+
 // Set collects the metrics of a node's parts. It implements prometheus.Collector. Its
 // methods may be called from several goroutines.
 type Set struct {
@@ -58,6 +64,7 @@ type Set struct {
 	engines    []Engine
 	transports []Transport
 	placements []Placement
+	catchUps   []CatchUp
 	nodes      []*weft.Node
 	gateways   []gateway // beside those of nodes
 }
@@ -83,6 +90,10 @@ func (s *Set) AddTransport(t Transport) (remove func()) { return add(s, &s.trans
 // AddPlacement has the set show the health of this node and of others, as this node knows it, until remove is called.
 // There can be one at a time.
 func (s *Set) AddPlacement(p Placement) (remove func()) { return add(s, &s.placements, p) }
+
+// AddCatchUp has the set show the snapshots that a node sends and takes, and those that wait, until remove is called.
+// There can be one at a time.
+func (s *Set) AddCatchUp(c CatchUp) (remove func()) { return add(s, &s.catchUps, c) }
 
 // NodeOpened has the set show a node of package weft, with its groups, log and transport, until closed
 // is called: it makes a *Set a [weft.Metrics]. There can be one node at a time.
@@ -111,6 +122,7 @@ func (s *Set) Collect(out chan<- prometheus.Metric) {
 	s.mu.Lock()
 	hosts, engines, transports, placements := slices.Clone(s.hosts), slices.Clone(s.engines), slices.Clone(s.transports), slices.Clone(s.placements)
 	gateways := slices.Clone(s.gateways)
+	catchUps := slices.Clone(s.catchUps)
 	for _, n := range s.nodes {
 		for _, g := range n.Groups() {
 			if gate := g.Gateway(); gate != nil {
@@ -124,6 +136,7 @@ func (s *Set) Collect(out chan<- prometheus.Metric) {
 			continue
 		}
 		engines, transports, placements = append(engines, n.Engine()), append(transports, n.Transport()), append(placements, n.Placement())
+		catchUps = append(catchUps, n.CatchUp())
 	}
 	s.mu.Unlock()
 	clock := false
@@ -149,6 +162,10 @@ func (s *Set) Collect(out chan<- prometheus.Metric) {
 		for _, seen := range p.Seen() {
 			all.collect(out, "node", seen, strconv.FormatUint(seen.Node, 10))
 		}
+	}
+	for _, c := range catchUps {
+		all.collect(out, "catchup", c.Sending(), "sending")
+		all.collect(out, "catchup", c.Taking(), "taking")
 	}
 	s.times.collect(out)
 }

@@ -77,6 +77,11 @@ func (fixedGateway) Status() replica.GatewayStatus {
 	return replica.GatewayStatus{ID: 101, Group: 7, Home: 2, Counters: replica.GatewayCounters{Proposals: 31}}
 }
 
+type fixedCatchUp struct{}
+
+func (fixedCatchUp) Sending() rawnode.CatchUpStats { return rawnode.CatchUpStats{Waiting: 3} }
+func (fixedCatchUp) Taking() rawnode.CatchUpStats  { return rawnode.CatchUpStats{UsedBytes: 5} }
+
 type fixedTransport struct{ *fixed }
 
 func (f fixedTransport) Stats() transport.Stats { return f.transport }
@@ -118,6 +123,7 @@ func show(f *fixed) (*Set, *prometheus.Registry) {
 	s.AddTransport(fixedTransport{f})
 	s.AddPlacement(fixedPlacement{})
 	s.gateways = append(s.gateways, fixedGateway{})
+	s.AddCatchUp(fixedCatchUp{})
 	r.MustRegister(s)
 	return s, r
 }
@@ -163,6 +169,8 @@ func TestSetShowsWhatThePartsCount(t *testing.T) {
 		"weft_log_syncs_total":                                            9,
 		"weft_log_full":                                                   1,
 		"weft_node_weight,node=1":                                         50,
+		"weft_catchup_waiting,direction=sending":                          3,
+		"weft_catchup_used_bytes,direction=taking":                        5,
 		"weft_node_health_sync_seconds,node=1":                            0.003,
 		"weft_node_age_seconds,node=2":                                    60,
 		"weft_log_sync_seconds":                                           1,

@@ -28,6 +28,7 @@ var sources = []struct {
 	{part{"transport", nil}, transport.Stats{}},
 	{part{"node", []string{"node"}}, rawnode.NodeHealth{}},
 	{part{"link", []string{"peer", "class"}}, transport.Traffic{}},
+	{part{"catchup", []string{"direction"}}, rawnode.CatchUpStats{}},
 }
 
 // extras are the metrics that are no number of a struct.

@@ -478,3 +478,16 @@ func (f *fragile) Apply(command []byte) any {
 	return f.tally.Apply(command)
 }
 func (f *fragile) UnharmedByPanics() {}
+
+// The size of a state is that of its checkpoint, also after a restart.
+func TestSizeOfAStateIsThatOfItsCheckpoint(t *testing.T) {
+	fs := vfs.NewMem()
+	m := open(t, fs, state.Options{Dir: "state"})
+	require.Zero(t, m.SnapshotBytes())
+	apply(t, m, 1, strings.Repeat("x", 1000))
+	require.NoError(t, m.Checkpoint())
+	size := m.SnapshotBytes()
+	require.InDelta(t, 1000, size, 200)
+	require.NoError(t, m.Close())
+	require.Equal(t, size, open(t, fs, state.Options{Dir: "state"}).SnapshotBytes())
+}

@@ -45,6 +45,9 @@ func (m *Memory[M]) Snapshot() (rawnode.Snapshot, error) {
 	return &snapshot{meta, f}, nil
 }
 
+// SnapshotBytes returns the size of the last checkpoint: see [rawnode.StateMachine].
+func (m *Memory[M]) SnapshotBytes() int64 { return int64(m.lastBytes()) }
+
 // emptySnapshot is the snapshot of a state that nothing was applied to.
 func (m *Memory[M]) emptySnapshot() rawnode.Snapshot {
 	r, w := io.Pipe()

@@ -40,6 +40,21 @@ type snapshot struct {
 // Meta implements [rawnode.Snapshot].
 func (s *snapshot) Meta() rawnode.SnapshotMeta { return s.meta }
 
+// SnapshotBytes returns what the group takes of the disk, compressed, without what is in memory tables: see
+// [rawnode.StateMachine]. It returns 0 if that cannot be read.
+func (s *State) SnapshotBytes() int64 {
+	p, err := s.db.Use()
+	if err != nil {
+		return 0
+	}
+	defer s.db.Release()
+	n, err := p.EstimateDiskUsage(generationKey(s.group, s.meta.generation), generationKey(s.group, s.meta.generation+1))
+	if err != nil {
+		return 0
+	}
+	return int64(n)
+}
+
 // Snapshot implements [rawnode.StateMachine].
 func (s *State) Snapshot() (rawnode.Snapshot, error) {
 	db, err := s.db.Use()

@@ -465,3 +465,18 @@ func TestOtherLimitsOfSessionsThanBeforeAreRefused(t *testing.T) {
 	require.Equal(t, []rawnode.Setting{{Name: "session limits", Value: "10000 sessions of 16 results in 65536 bytes"}}, s.Settings())
 	require.NoError(t, db.Close())
 }
+
+// The size of a state is what the disk has of the group.
+func TestSizeOfAStateIsThatOfItsGroup(t *testing.T) {
+	db := open(t, vfs.NewMem())
+	small, large := group(t, db, 1), group(t, db, 2)
+	apply(t, small, 1, "count")
+	for i := range uint64(1000) {
+		apply(t, large, i+1, fmt.Sprint("command ", i))
+	}
+	require.NoError(t, db.Flush())
+	require.NotZero(t, small.SnapshotBytes())
+	require.Greater(t, large.SnapshotBytes(), 2*small.SnapshotBytes())
+	require.NoError(t, db.Close())
+	require.Zero(t, large.SnapshotBytes())
+}

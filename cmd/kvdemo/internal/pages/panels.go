@@ -92,6 +92,12 @@ var groups = []panel{
 		{`sum by (instance, result) (rate(weft_snapshot_sent_seconds_count{G}[$__rate_interval]))`, "{{instance}} sent, {{result}}"},
 		{`sum by (instance, result) (rate(weft_snapshot_restored_seconds_count{G}[$__rate_interval]))`, "{{instance}} restored, {{result}}"},
 	}},
+	{"Snapshots that wait", "Rare. After a restart of a node with many groups: the urgent ones go to 0 first.", "short", []query{
+		{`weft_catchup_waiting{N}`, "{{instance}} {{direction}}"}, {`weft_catchup_urgent{N}`, "{{instance}} {{direction}}, urgent"},
+	}},
+	{"Snapshots under way", "At most the budget.", "bytes", []query{
+		{`weft_catchup_used_bytes{N}`, "{{instance}} {{direction}}"}, {`max(weft_catchup_limit_bytes{N})`, "budget"},
+	}},
 	{"Snapshots take", "Median, until the member has restored it.", "s", []query{
 		{quantile("0.5", "weft_snapshot_sent_seconds_bucket{G}", ""), "sent"},
 		{quantile("0.5", "weft_snapshot_restored_seconds_bucket{G}", ""), "restored"},
