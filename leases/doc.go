@@ -251,6 +251,22 @@
 // without leases and forget their promises. Node.IsRetired;
 // TestRetiredLeasesStayOffUnderTheNextLeader.
 //
+// L33. The leader removes a responder that limps: whose lag, the time from an entry's append to
+// its acknowledgement, is too long in each of four windows of F/2, a window with few entries
+// being longer. Lags of F/2 and more are falters of L16. A lag is too long if it is more than
+// twice what it should be, and 2 ms. It should be as long as the write quorum's lag, or as long as the
+// way to the responder and the work of the write quorum, whichever is longer. The way is
+// the shortest time in the last 512 F and more that the responder took to answer a request of the leader,
+// and the work of a node is its lag without the way. Otherwise a responder with a slow
+// disk sets the pace of all writes, as long as it takes less than F/2 for each. By lags alone
+// a responder that is far away on purpose would be removed, and a responder that was slow before
+// the leader was elected would stay. So that the way is no longer than it is, a member asks the leader for leases
+// when the leader asks it, and answers with the same message. A removed responder returns as
+// by L16, and the while begins when its last window was not too long. Where nobody writes, nothing shows that
+// it still limps, and nobody would wait. Node.measure, Node.isSlow, Node.beat;
+// TestResponderThatLimpsIsLeftOutUntilItIsWell, TestFarResponderStays,
+// TestResponderThatLimpsFromTheStartIsLeftOut, TestResponderThatLimpsInTurnsDoesNotFlap.
+//
 // # What Raft has to do
 //
 //   - Brakes are questions that answer no, or less, and change nothing: MayVote and

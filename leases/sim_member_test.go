@@ -90,6 +90,7 @@ type member struct {
 	dirty   bool
 	syncing bool
 	stuck   bool // its disk is
+	limps   int  // how many times as long its disk takes beyond what it should
 	// slowApply says that its state machine does not get on
 	slowApply bool
 	// deafToTicks keeps ticks from its leases
