@@ -120,7 +120,7 @@ func TestFarResponderThatLimpsIsLeftOut(t *testing.T) {
 	l := s.handOver()
 	s.writes(time.Second, 0)
 	require.Zero(t, l.counts.Removed)
-	s.member(3).limps = 15
+	s.member(3).limps = 9
 	s.writes(4*s.set.cfg.ElectionTimeout, 0)
 	require.False(t, l.rosters.newest().names(3))
 	require.Equal(t, uint64(1), l.counts.Limped)
