@@ -116,14 +116,30 @@ func TestFarResponderStays(t *testing.T) {
 // The disk of a far responder is slow: it limps, by more than its distance.
 func TestFarResponderThatLimpsIsLeftOut(t *testing.T) {
 	s := pacedStage(t, 3)
-	s.slow[2][3], s.slow[3][2] = 5*ms, 5*ms
+	s.set.sync = ms
+	s.slow[2][3], s.slow[3][2] = 3*ms, 3*ms
 	l := s.handOver()
 	s.writes(time.Second, 0)
 	require.Zero(t, l.counts.Removed)
-	s.member(3).limps = 9
-	s.writes(4*s.set.cfg.ElectionTimeout, 0)
+	s.member(3).limps = 19
+	s.writes(3*s.set.cfg.ElectionTimeout, 0)
 	require.False(t, l.rosters.newest().names(3))
 	require.Equal(t, uint64(1), l.counts.Limped)
+}
+
+// A leader knows how far away its members are, whenever they would ask by themselves.
+func TestDistancesAreKnownWhateverThePhaseOfAMember(t *testing.T) {
+	s := pacedStage(t, 3)
+	a := &s.member(1).lease.peer(3).follow.pace
+	for k := range 5 {
+		s.member(3).stop()
+		s.pass(s.set.cfg.ElectionTimeout + time.Duration(8*k)*ms)
+		s.member(3).start(false)
+		s.until("it serves again", 64*s.set.cfg.Fail, func() bool { return s.serves(3, Span{}) })
+		*a = pace{}
+		s.pass(4 * s.set.cfg.Heartbeat)
+		require.Equal(t, 2*s.set.delay, a.trip().Round(100*time.Microsecond))
+	}
 }
 
 // A link has become slower, and stays so. The responder behind it limps, and is as far away as
@@ -157,17 +173,23 @@ func TestMajorityThatIsSlowRemovesNobody(t *testing.T) {
 	require.Zero(t, s.member(1).lease.counts.Removed)
 }
 
-// Single writes that take long, and a pause of a node, remove nobody.
+// A write now and then that takes long, and a disk that is busy with other work for half of
+// Fail, remove nobody.
 func TestHiccupsOfAResponderRemoveNobody(t *testing.T) {
 	s := pacedStage(t, 3)
-	for range 50 {
+	f := s.set.cfg.Fail
+	for range 25 {
 		s.member(3).stuck = true
 		i := s.write(1, 0)
-		s.pass(s.set.cfg.Fail / 3)
+		s.pass(f / 3)
 		s.member(3).stuck = false
 		s.member(3).flush()
-		s.until("the write is committed", s.set.cfg.Fail, func() bool { return s.committed(1, i) })
-		s.writes(6*s.set.cfg.Fail, 0)
+		s.until("the write is committed", f, func() bool { return s.committed(1, i) })
+		s.writes(3*f, 5*ms)
+		s.member(3).limps = 9
+		s.writes(f/2, 0)
+		s.member(3).limps = 0
+		s.writes(3*f, 5*ms)
 	}
 	require.Zero(t, s.member(1).lease.counts.Removed)
 }

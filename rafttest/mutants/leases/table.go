@@ -174,7 +174,7 @@ var table = []bug{
 	{"L33", "the shortest way counts without end", "leases/pace.go",
 		edit("a.period == 0 || now.since(a.period) >= tripFails*fail {", "a.period == 0 {"), nil, "TestLinkThatStaysSlowIsALongerLink"},
 	{"L33", "members answer the leader when they ask by themselves", "leases/grantor.go",
-		edit("		p.next = now // the leader measures how far away this node is: rule L33\n", "		p.next = max(p.next, 0)\n"), nil, "TestResponderThatLimpsFromTheStartIsLeftOut"},
+		edit("		p.next = now // the leader measures how far away this node is: rule L33\n", "		p.next = max(p.next, 0)\n"), nil, "TestDistancesAreKnownWhateverThePhaseOfAMember"},
 	{"L33", "a window that showed that a responder limps counts until somebody writes", "leases/pace.go",
 		edit("a.count < windowLags && lasted < windowFails*fail:", "a.count < windowLags:"), nil, "TestResponderThatLimpedReturnsToAnIdleGroup"},
 	{"L33", "a responder that limps again and again is left out for no longer", "leases/detector.go",
