@@ -111,7 +111,7 @@ func (n *Node) assess(now Instant, p *peer) {
 				*reason++
 			}
 		}
-	case !n.keepsUp(now, &p.follow) || p.follow.pace.slow > 0:
+	case !n.keepsUp(now, &p.follow) || p.follow.pace.slow > wellWindows:
 		f.since = 0
 	case f.since == 0:
 		f.since = now

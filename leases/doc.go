@@ -251,21 +251,22 @@
 // without leases and forget their promises. Node.IsRetired;
 // TestRetiredLeasesStayOffUnderTheNextLeader.
 //
-// L33. The leader removes a responder that limps: whose lag, the time from an entry's append to
-// its acknowledgement, is too long in each of four windows of F/2, a window with few entries
-// being longer. Lags of F/2 and more are falters of L16. A lag is too long if it is more than
-// twice what it should be, and 2 ms. It should be as long as the write quorum's lag, or as long as the
-// way to the responder and the work of the write quorum, whichever is longer. The way is
-// the shortest time in the last 512 F and more that the responder took to answer a request of the leader,
-// and the work of a node is its lag without the way. Otherwise a responder with a slow
-// disk sets the pace of all writes, as long as it takes less than F/2 for each. By lags alone
-// a responder that is far away on purpose would be removed, and a responder that was slow before
-// the leader was elected would stay. So that the way is no longer than it is, a member asks the leader for leases
-// when the leader asks it, and answers with the same message. A removed responder returns as
-// by L16, and the while begins when its last window was not too long. Where nobody writes, nothing shows that
-// it still limps, and nobody would wait. Node.measure, Node.isSlow, Node.beat;
-// TestResponderThatLimpsIsLeftOutUntilItIsWell, TestFarResponderStays,
-// TestResponderThatLimpsFromTheStartIsLeftOut, TestResponderThatLimpsInTurnsDoesNotFlap.
+// L33. The leader removes a responder that limps. The lag of a responder is the time from an
+// entry's append to its acknowledgement, the trip of a responder the shortest time in 512 F
+// or more in which it answered a request of the leader, which waits for no disk, and its work the
+// lag without the trip. A responder limps in a window, of F/16 and four entries or more, if its lag is more than
+// twice what it should be, and 2 ms: it should be as long as the write quorum's lag, or as the
+// responder's trip with the write quorum's work, whichever is longer. A responder that has limped
+// in six windows more than not is removed, returns as by L16, and has not kept up while that
+// number is above two. Without the rule a slow disk
+// sets the pace of all writes, if it takes less than F/2 for each. By its lag alone, a responder
+// that is far away on purpose would be removed; compared with its own lag of before, a responder
+// would stay that was slow before the leader was elected. A member asks the leader for leases when the
+// leader has asked, and answers in the same message: the answer would wait for a
+// heartbeat, and count as distance. Where nobody writes, a responder that has limped returns.
+// Node.measure, Node.isSlow, Node.beat; TestResponderThatLimpsIsLeftOutUntilItIsWell,
+// TestResponderThatLimpsFromTheStartIsLeftOut, TestFarResponderStays,
+// TestResponderThatLimpsInTurnsDoesNotFlap.
 //
 // # What Raft has to do
 //

@@ -225,9 +225,9 @@ func (n *Node) Acknowledged(now Instant, from NodeID, i Index) {
 	switch p := n.peer(from); {
 	case n.leading == nil:
 	case from == n.cfg.ID:
-		n.leading.acknowledged(now, &n.leading.own, i, n.cfg.Fail)
+		n.leading.acknowledged(now, &n.leading.own, i)
 	case p != nil:
-		n.leading.acknowledged(now, &p.follow, i, n.cfg.Fail)
+		n.leading.acknowledged(now, &p.follow, i)
 	}
 }
 

@@ -16,7 +16,7 @@ type pace struct {
 	sum   time.Duration // of the window's lags
 	count int           // of the window's lags
 	lag   time.Duration // the mean of the window before; 0 if it showed nothing
-	slow  int           // how many windows in a row, up to the last, the node limped
+	slow  int           // in how many windows the node limped, less those since in which it did not
 	// The best trip of this period and of the one before; 0 if there was none.
 	best, former time.Duration
 	period       Instant // when this period began
@@ -24,13 +24,14 @@ type pace struct {
 
 // Bounds of the search for responders that limp.
 const (
-	// A window of lags lasts for half of Fail at least, and until it has windowLags lags, so
+	// A window of lags lasts for a part of Fail at least, and until it has windowLags lags, so
 	// that a single entry decides nothing. Where fewer are appended in windowFails Fails, the
 	// window shows nothing: few writes wait, and what failed is found by other means.
-	windowsPerFail, windowLags, windowFails = 2, 4, 8
-	// limpWindows is in how many windows in a row a responder has to limp before it is
-	// removed: a compaction or a large snapshot in between removes nobody.
-	limpWindows = 4
+	windowsPerFail, windowLags, windowFails = 16, 4, 8
+	// A responder is removed once it has limped in limpWindows windows more than not: all that
+	// a disk acknowledges after it has stood still once is in one window. It keeps up again
+	// once that is wellWindows or less: a node that is well still stands still at times.
+	limpWindows, wellWindows = 6, 2
 	// A node limps if its lag is more than limpFactor times what it should be, and limpFloor.
 	// Neighbours on equal machines differ by less than the factor. The floor is for lags so
 	// short that the scheduler of the system makes the difference.
@@ -54,12 +55,11 @@ func (l *leading) appended(at Instant, last Index, fail time.Duration) {
 	l.appends = append(l.appends, mark{at: at, last: last})
 }
 
-// acknowledged takes the acknowledgement of a node. A lag of half of Fail is a falter, and no
-// sign of limping.
-func (l *leading) acknowledged(now Instant, f *follow, i Index, fail time.Duration) {
+// acknowledged takes the acknowledgement of a node.
+func (l *leading) acknowledged(now Instant, f *follow, i Index) {
 	for k := len(l.appends) - 1; k >= 0 && l.appends[k].last > f.match; k-- {
-		if lag := now.since(l.appends[k].at); l.appends[k].last <= i && lag < fail/2 {
-			f.pace.sum += lag
+		if a := l.appends[k]; a.last <= i {
+			f.pace.sum += now.since(a.at)
 			f.pace.count++
 		}
 	}
@@ -109,11 +109,15 @@ func (a *pace) closes(now Instant, fail time.Duration) bool {
 func (n *Node) measure(now Instant) {
 	n.leading.own.pace.closes(now, n.cfg.Fail)
 	for _, p := range n.peers {
-		if a := &p.follow.pace; a.closes(now, n.cfg.Fail) {
-			a.slow++
-			if !n.isSlow(now, a) {
-				a.slow = 0
-			}
+		a := &p.follow.pace
+		switch {
+		case !a.closes(now, n.cfg.Fail):
+		case a.lag == 0:
+			a.slow = 0
+		case n.isSlow(now, a):
+			a.slow = min(a.slow+1, limpWindows)
+		default:
+			a.slow = max(a.slow-1, 0)
 		}
 	}
 }
@@ -123,7 +127,7 @@ func (n *Node) measure(now Instant) {
 func (n *Node) isSlow(now Instant, a *pace) bool {
 	lag := n.quorum(now, func(b *pace) time.Duration { return b.lag })
 	work := n.quorum(now, (*pace).work)
-	return a.lag > 0 && a.trip() > 0 && a.lag > limpFactor*max(lag, a.trip()+work)+limpFloor
+	return a.trip() > 0 && a.lag > limpFactor*max(lag, a.trip()+work)+limpFloor
 }
 
 // quorum returns what the voters of the fastest majority need at most, by a measure. A voter

@@ -85,7 +85,7 @@ func TestResponderThatLimpsFromTheStartIsLeftOut(t *testing.T) {
 	s := pacedStage(t, 3)
 	s.member(3).limps = 9
 	l := s.handOver()
-	s.writes(2*s.set.cfg.ElectionTimeout, 0)
+	s.writes(3*s.set.cfg.ElectionTimeout, 0)
 	require.False(t, l.rosters.newest().names(3))
 	require.Equal(t, uint64(1), l.counts.Limped)
 }
@@ -150,7 +150,7 @@ func TestLinkThatStaysSlowIsALongerLink(t *testing.T) {
 	f := s.set.cfg.Fail
 	s.writes(time.Second, 5*ms)
 	s.slow[1][3], s.slow[3][1] = 10*ms, 10*ms
-	s.writes(6*f, 5*ms)
+	s.writes(10*f, 5*ms)
 	require.False(t, s.named(3))
 	s.writes(tripFails*f/2, 15*ms)
 	require.False(t, s.named(3))
@@ -173,7 +173,7 @@ func TestMajorityThatIsSlowRemovesNobody(t *testing.T) {
 	require.Zero(t, s.member(1).lease.counts.Removed)
 }
 
-// A write now and then that takes long, and a disk that is busy with other work for half of
+// A write now and then that takes long, and a disk that is busy with other work for as long as
 // Fail, remove nobody.
 func TestHiccupsOfAResponderRemoveNobody(t *testing.T) {
 	s := pacedStage(t, 3)
@@ -187,7 +187,7 @@ func TestHiccupsOfAResponderRemoveNobody(t *testing.T) {
 		s.until("the write is committed", f, func() bool { return s.committed(1, i) })
 		s.writes(3*f, 5*ms)
 		s.member(3).limps = 9
-		s.writes(f/2, 0)
+		s.writes(f, 0)
 		s.member(3).limps = 0
 		s.writes(3*f, 5*ms)
 	}

@@ -169,6 +169,10 @@ func (m *member) count() {
 	r.Adopted += int(c.Adopted)
 	r.Removed += int(c.Removed)
 	r.Restored += int(c.Restored)
+	r.Silent += int(c.Silent)
+	r.Stuck += int(c.Stuck)
+	r.Faltered += int(c.Faltered)
+	r.Limped += int(c.Limped)
 }
 
 // receive runs what arrived, or keeps it until the member goes on.
