@@ -32,7 +32,8 @@ type Config struct {
 	// Fail is the time for which a responder may keep a write waiting, or leave the
 	// leader's requests unanswered, before the leader removes it; 0 means 500 ms.
 	// At least two heartbeats. A responder that keeps writes waiting for half of Fail again
-	// and again is removed, too (rule L16).
+	// and again is removed, too (rule L16), and so is a responder that takes much longer for
+	// writes than its distance and the others' disks explain (rule L33).
 	Fail time.Duration
 	// ElectionTimeout is the least time without a message of the leader after which
 	// a node campaigns, or votes for another; not 0. No lease outlives it, so

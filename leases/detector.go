@@ -48,7 +48,8 @@ const (
 // Fail, or when nothing the leader asked of it was answered for as long. To have
 // heard from it is not enough: a node whose disk is stuck, or that hears nothing,
 // goes on asking for leases and acknowledges nothing. A responder that makes writes
-// wait for half of Fail falters, and failed if it does so again and again.
+// wait for half of Fail falters, and failed if it does so again and again. A responder that
+// is merely slower than the others limps, and failed if it goes on to do so.
 func (n *Node) detect(now Instant) {
 	l := n.leading
 	if n.pauses(now) || n.isOff() {
@@ -68,6 +69,7 @@ func (n *Node) detect(now Instant) {
 	for len(l.marks) > 1 && now.since(l.marks[1].at) >= n.cfg.Fail {
 		l.marks = l.marks[1:]
 	}
+	n.measure(now)
 	for _, p := range n.peers {
 		n.assess(now, p)
 	}
@@ -93,8 +95,7 @@ func (n *Node) pauses(now Instant) bool {
 // assess decides whether a node may be named.
 func (n *Node) assess(now Instant, p *peer) {
 	f := &p.follow.fit
-	silent := p.follow.answered == 0 || now.since(p.follow.answered) >= n.cfg.Fail
-	p.follow.speaks = p.follow.speaks && !silent
+	p.follow.speaks = p.follow.speaks && !n.isSilent(now, &p.follow)
 	if p.follow.match > f.match || p.follow.match >= n.last {
 		f.match, f.moved = p.follow.match, now
 	}
@@ -103,13 +104,14 @@ func (n *Node) assess(now Instant, p *peer) {
 		if now.since(f.at) >= min(redeemBackoffs*f.backoff, redeemFails*n.cfg.Fail) {
 			f.backoff = 0
 		}
-		if _, waits := n.isWaitedFor(now, p, n.cfg.Fail); silent || waits || n.falters(now, p) {
+		if reason := n.fails(now, p); reason != nil {
 			*f = fit{match: f.match, moved: f.moved, backoff: min(max(2*f.backoff, n.cfg.Fail), maxBackoff*n.cfg.Fail)}
 			if n.rosters.newest().names(p.id) {
 				n.counts.Removed++
+				*reason++
 			}
 		}
-	case silent || p.follow.match < max(n.leading.first, n.leading.lastAt(now.after(-n.cfg.Fail/2))):
+	case !n.keepsUp(now, &p.follow) || p.follow.pace.slow > wellWindows:
 		f.since = 0
 	case f.since == 0:
 		f.since = now
@@ -122,6 +124,32 @@ func (n *Node) assess(now Instant, p *peer) {
 			}
 		}
 	}
+}
+
+// fails returns the count of the reason for which a responder has to go; nil if there is none.
+func (n *Node) fails(now Instant, p *peer) *uint64 {
+	_, waits := n.isWaitedFor(now, p, n.cfg.Fail)
+	switch {
+	case n.isSilent(now, &p.follow):
+		return &n.counts.Silent
+	case waits:
+		return &n.counts.Stuck
+	case n.falters(now, p):
+		return &n.counts.Faltered
+	case p.follow.pace.slow >= limpWindows:
+		return &n.counts.Limped
+	}
+	return nil
+}
+
+// isSilent reports whether a node has answered nothing for Fail.
+func (n *Node) isSilent(now Instant, f *follow) bool {
+	return f.answered == 0 || now.since(f.answered) >= n.cfg.Fail
+}
+
+// keepsUp reports whether a node answers, and lacks nothing that is older than half of Fail.
+func (n *Node) keepsUp(now Instant, f *follow) bool {
+	return !n.isSilent(now, f) && f.match >= max(n.leading.first, n.leading.lastAt(now.after(-n.cfg.Fail/2)))
 }
 
 // falters notes whether a responder keeps a write waiting for half of Fail, which would keep it

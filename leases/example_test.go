@@ -37,7 +37,7 @@ func Example() {
 		for _, id := range voters.Incoming {
 			n := nodes[id]
 			n.Heard(now)
-			nodes[1].Acknowledged(id, 1)
+			nodes[1].Acknowledged(now, id, 1)
 			n.Tick(now)
 			for _, o := range n.Poll(now) {
 				if err := nodes[o.To].Step(now, id, o.Message); err != nil {
@@ -53,7 +53,7 @@ func Example() {
 	// An entry that node 2 has not acknowledged waits for node 2, not for node 3.
 	nodes[1].Appended(leases.Entries{First: 2, Count: 1})
 	fmt.Println("the leader may commit up to", nodes[1].Committable(2))
-	nodes[1].Acknowledged(2, 2)
+	nodes[1].Acknowledged(now, 2, 2)
 	fmt.Println("and then up to", nodes[1].Committable(2))
 	// Output:
 	// node 1 answers reads of k: true, once it has applied 1

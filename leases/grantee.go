@@ -54,6 +54,7 @@ func (n *Node) stepAnswer(p *peer, a Answer) {
 		return
 	}
 	p.follow.answered = n.latest
+	p.follow.pace.travels(n.latest, n.latest.since(at), n.cfg.Fail)
 	if a.For == 0 || a.Nonce.Counter <= p.floor || a.Nonce.Counter <= p.holding.counter {
 		return
 	}

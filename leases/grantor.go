@@ -44,6 +44,9 @@ func (n *Node) stepRequest(now Instant, p *peer, x Nonce) {
 		// newest, and an answer to the leader that this node is there.
 		n.queueAnswer(p, Answer{Nonce: x})
 	}
+	if n.leading == nil && p.id == n.leader {
+		p.next = now // the leader measures how far away this node is: rule L33
+	}
 }
 
 // tryGrant grants a peer's request, if it may be granted now. Otherwise the request

@@ -26,6 +26,8 @@ type leading struct {
 	marks     []mark  // Invariant: both fields ascend.
 	tuned     Instant // when the tuner last decided
 	outdated  bool    // an input of the rosters has changed
+	appends   []mark  // entries whose lags are taken. Invariant: both fields ascend.
+	own       follow  // of this node: its acknowledgements and their pace alone
 }
 
 // follow is what a leader knows of another node, in its term.
@@ -39,6 +41,7 @@ type follow struct {
 	leased    bool // the node has sent a message of leases in this term
 	speaks    bool // and has answered since, as far as it was asked
 	fit       fit
+	pace      pace
 }
 
 // startLeading begins a leadership. The first roster names nobody: its leader's lease

@@ -179,6 +179,8 @@ func (n *Node) Configured(now Instant, m Members) {
 type Entries struct {
 	First Index
 	Count int
+	// At is when a leader appended them. Other nodes need not tell.
+	At Instant
 	// Keys returns the keys that an entry touches: every key if the spans are nil,
 	// no key if they are empty and not nil. If Keys is nil, every entry touches
 	// every key.
@@ -193,6 +195,9 @@ func (n *Node) Appended(e Entries) {
 		for i := e.First; i <= n.last; i++ {
 			n.touches.note(i, e.Keys(i))
 		}
+	}
+	if n.leading != nil {
+		n.leading.appended(e.At, n.last, n.cfg.Fail)
 	}
 }
 
@@ -213,11 +218,16 @@ func (n *Node) Applied(i Index) {
 	n.rostersMayChange()
 }
 
-// Acknowledged tells a leader that a member holds the leader's log up to an index,
-// durably.
-func (n *Node) Acknowledged(from NodeID, i Index) {
-	if p := n.peer(from); p != nil && n.leading != nil {
-		p.follow.match = max(p.follow.match, i)
+// Acknowledged tells a leader that a member, or the leader itself, holds the leader's log up
+// to an index, durably.
+func (n *Node) Acknowledged(now Instant, from NodeID, i Index) {
+	now = n.advance(now)
+	switch p := n.peer(from); {
+	case n.leading == nil:
+	case from == n.cfg.ID:
+		n.leading.acknowledged(now, &n.leading.own, i)
+	case p != nil:
+		n.leading.acknowledged(now, &p.follow, i)
 	}
 }
 

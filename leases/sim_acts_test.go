@@ -15,6 +15,7 @@ func (w *world) disturb() {
 	w.after(w.upTo(200*time.Millisecond), w.act)
 	w.retune()
 	w.doubt()
+	w.limp()
 }
 
 // phase draws how much clients write for a while: often nothing.
@@ -306,7 +307,7 @@ func (w *world) recover() {
 	}
 	for _, m := range w.members {
 		m.lease.StandAside(m.reading(), false)
-		m.stuck, m.slowApply = false, false
+		m.stuck, m.slowApply, m.limps = false, false, 0
 		if m.alive {
 			m.applyTo(m.commit)
 			m.resume()

@@ -90,6 +90,7 @@ type member struct {
 	dirty   bool
 	syncing bool
 	stuck   bool // its disk is
+	limps   int  // how many times as long its disk takes beyond what it should
 	// slowApply says that its state machine does not get on
 	slowApply bool
 	// deafToTicks keeps ticks from its leases
@@ -168,6 +169,10 @@ func (m *member) count() {
 	r.Adopted += int(c.Adopted)
 	r.Removed += int(c.Removed)
 	r.Restored += int(c.Restored)
+	r.Silent += int(c.Silent)
+	r.Stuck += int(c.Stuck)
+	r.Faltered += int(c.Faltered)
+	r.Limped += int(c.Limped)
 }
 
 // receive runs what arrived, or keeps it until the member goes on.

@@ -5,6 +5,7 @@ package leases
 
 import (
 	"slices"
+	"time"
 )
 
 // The model's Raft: elections, replication by acknowledged indexes, joint
@@ -36,7 +37,7 @@ func (m *member) flushDisk() {
 	vouches := m.vouches
 	m.vouches = nil
 	life := m.life
-	m.w.after(m.w.upTo(2*m.w.set.sync), func() {
+	m.w.after(m.w.upTo(2*m.w.set.sync*time.Duration(1+m.limps)), func() {
 		if m.life != life {
 			return
 		}
@@ -48,6 +49,7 @@ func (m *member) flushDisk() {
 				m.durable = Index(len(d.log))
 				if m.leads {
 					m.match[m.id] = m.durable
+					m.lease.Acknowledged(m.reading(), m.id, m.durable)
 				}
 			}
 			for _, send := range vouches {
@@ -158,7 +160,11 @@ func (m *member) propose(e entry) {
 
 // appended tells the leases of the entries from an index on.
 func (m *member) appended(first Index) {
-	m.lease.Appended(Entries{First: first, Count: int(m.last() + 1 - first), Keys: func(i Index) []Span { return m.log[i-1].spans() }})
+	e := Entries{First: first, Count: int(m.last() + 1 - first), Keys: func(i Index) []Span { return m.log[i-1].spans() }}
+	if m.leads {
+		e.At = m.reading()
+	}
+	m.lease.Appended(e)
 }
 
 func (m *member) broadcast() {
@@ -260,7 +266,7 @@ func (m *member) ack(term Term, from NodeID, index Index) {
 	}
 	if index > m.match[from] {
 		m.match[from] = index
-		m.lease.Acknowledged(from, index)
+		m.lease.Acknowledged(m.reading(), from, index)
 		if index < m.last() {
 			m.sendAppend(from)
 		}

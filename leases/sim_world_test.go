@@ -74,7 +74,7 @@ type settings struct {
 type reached struct {
 	Leaders, Commits, LocalReads, LeaderReads, LearnerReads, HeldReads, Permits, Withdrawn, PermitReads, PermitWaits, PausedReads, CutReads,
 	Granted, Expired, Confirmed, Adopted, Removed, Restored, Restarts, Asked, Pauses, Changes, Joints, Transfers, GaveUp, Retired,
-	NoteCommits, Recovered, Retuned, TunedSpans, Asides int
+	NoteCommits, Recovered, Retuned, TunedSpans, Asides, Silent, Stuck, Faltered, Limped int
 }
 
 func (r *reached) add(o reached) {

@@ -14,6 +14,10 @@ type Counts struct {
 	Lapsed    uint64 // promises ended by this node's clock, with a roster waiting
 	Adopted   uint64 // rosters
 	Removed   uint64 // responders found to have failed, at a leader
+	Silent    uint64 // of Removed, those that answered nothing
+	Stuck     uint64 // of Removed, those that kept a write waiting for Config.Fail
+	Faltered  uint64 // of Removed, those that kept writes waiting for half of that, again and again
+	Limped    uint64 // of Removed, those that were slower than the others for a while
 	Restored  uint64 // responders named again, at a leader
 	Refused   uint64 // impossible messages
 	Strangers uint64 // messages of nodes that no configuration or roster known here has

@@ -6,6 +6,7 @@ package leases
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Step takes a message of another node. The error wraps ErrMalformed if the
@@ -171,9 +172,19 @@ func (n *Node) messageTo(now Instant, p *peer) Message {
 		n.addReport(p, &m)
 	}
 	if due && !m.isEmpty() {
-		p.next = now.after(n.cfg.Heartbeat)
+		p.next = now.after(n.beat(p))
 	}
 	return m
+}
+
+// beat returns how long a node waits before it asks a peer again. The leader's request has
+// its members ask the leader at once, so that answer and request still ride together; a member
+// asks unasked a little later, if no request has come.
+func (n *Node) beat(p *peer) time.Duration {
+	if p.id == n.leader {
+		return n.cfg.Heartbeat + n.cfg.Heartbeat/4
+	}
+	return n.cfg.Heartbeat
 }
 
 // addNews adds what a leader tells of its rosters: with every message their

@@ -130,6 +130,9 @@ func (x *Leases) MayHandTo(id uint64) bool { return x.node.MayHandOver(leases.No
 func (x *Leases) Appended(ents []*pb.Entry) {
 	first := ents[0].GetIndex()
 	e := leases.Entries{First: leases.Index(first), Count: len(ents)}
+	if x.leads {
+		e.At = x.now()
+	}
 	if x.cfg.Spans != nil {
 		e.Keys = func(i leases.Index) []leases.Span { return x.keysOf(ents[uint64(i)-first]) }
 	}

@@ -78,7 +78,7 @@ func (x *Leases) Step(m *pb.Message) error {
 // Arrives hears of a message of another node, or of this one, before Raft looks at it.
 func (x *Leases) Arrives(m *pb.Message) {
 	if m.GetType() == pb.MsgAppResp && x.leads && m.GetTerm() == x.term && !m.GetReject() && m.GetIndex() <= x.log.Last().Index {
-		x.node.Acknowledged(leases.NodeID(m.GetFrom()), leases.Index(m.GetIndex()))
+		x.node.Acknowledged(x.now(), leases.NodeID(m.GetFrom()), leases.Index(m.GetIndex()))
 	}
 }
 
