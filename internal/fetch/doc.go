@@ -29,6 +29,11 @@
 // the leader's time, and before the next tick, is preferred. A leader whose follower does not know these messages sends the
 // snapshot without being asked, as before.
 //
+// A node with many groups takes and sends some snapshots at a time. So F asks nobody until its surroundings have a
+// place for the snapshot, and tells L meanwhile that it lives; L has nothing open for it. A source may have F wait for
+// chunks, too, and says ChunkStatus(ok) now and then, which F takes for a sign of life. F asks for the next chunks before
+// the last ones have been read, and always when they have, so a source need not keep room for chunks that were not asked for.
+//
 // # What vouches for the body
 //
 // Every snapshot is of a state that its source has applied, and so of a committed prefix of the
