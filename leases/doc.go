@@ -251,20 +251,21 @@
 // without leases and forget their promises. Node.IsRetired;
 // TestRetiredLeasesStayOffUnderTheNextLeader.
 //
-// L33. The leader removes a responder that limps. The lag of a responder is the time from an
-// entry's append to its acknowledgement, the trip of a responder the shortest time in 512 F
-// or more in which it answered a request of the leader, which waits for no disk, and its work the
-// lag without the trip. A responder limps in a window, of F/16 and four entries or more, if its lag is more than
-// twice what it should be, and 2 ms: it should be as long as the write quorum's lag, or as the
-// responder's trip with the write quorum's work, whichever is longer. A responder that has limped
-// in six windows more than not is removed, returns as by L16, and has not kept up while that
-// number is above two. Without the rule a slow disk
-// sets the pace of all writes, if it takes less than F/2 for each. By its lag alone, a responder
-// that is far away on purpose would be removed; compared with its own lag of before, a responder
-// would stay that was slow before the leader was elected. A member asks the leader for leases when the
-// leader has asked, and answers in the same message: the answer would wait for a
-// heartbeat, and count as distance. Where nobody writes, a responder that has limped returns.
-// Node.measure, Node.isSlow, Node.beat; TestResponderThatLimpsIsLeftOutUntilItIsWell,
+// L33. The leader removes a responder that limps. The lag of a responder is the time from
+// an entry's append to its acknowledgement, the trip of a responder the shortest time in
+// 512 F or more in which it answered a request of the leader, which waits for no disk, and
+// its work the lag without the trip. A responder limps in a window, of F/16 and four
+// entries or more, if its lag is more than twice what it should be, and 2 ms: it should be
+// as long as the write quorum's lag, or as the responder's trip with the write quorum's
+// work, whichever is longer. A responder that has limped in six windows more than not is
+// removed, returns as by L16, and has not kept up while that number is above two. Without
+// the rule a slow disk sets the pace of all writes, if it takes less than F/2 for each. By
+// its lag alone, a responder that is far away on purpose would be removed; compared with
+// its own lag of before, a responder would stay that was slow before the leader was
+// elected. A member asks the leader for leases when the leader has asked, and answers in
+// the same message: the answer would wait for a heartbeat, and count as distance. Where
+// nobody writes, a responder that has limped returns. Node.measure, Node.isSlow,
+// Node.beat; TestResponderThatLimpsIsLeftOutUntilItIsWell,
 // TestResponderThatLimpsFromTheStartIsLeftOut, TestFarResponderStays,
 // TestResponderThatLimpsInTurnsDoesNotFlap.
 //

@@ -182,7 +182,7 @@ func (n *Node) messageTo(now Instant, p *peer) Message {
 // asks unasked a little later, if no request has come.
 func (n *Node) beat(p *peer) time.Duration {
 	if p.id == n.leader {
-		return n.cfg.Heartbeat + n.cfg.Heartbeat/4
+		return n.cfg.Heartbeat + n.cfg.Heartbeat/2
 	}
 	return n.cfg.Heartbeat
 }
