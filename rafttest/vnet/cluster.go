@@ -23,7 +23,7 @@ var errDown = errors.New("vnet: the node is down")
 // from several goroutines at a time.
 type Cluster struct {
 	opts   Options
-	agenda *world.Agenda // of all clusters on these machines
+	agenda world.Agenda
 	net    *world.Network
 	nodes  []*node
 	logger raft.Logger
@@ -45,10 +45,6 @@ const begin = 1
 
 // New makes a cluster. Nobody leads at first: see [Cluster.Campaign].
 func New(opts Options) (*Cluster, error) {
-	on := opts.Machines
-	if on != nil {
-		opts.Nodes = on.hardware(opts.On)
-	}
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
@@ -67,14 +63,7 @@ func New(opts Options) (*Cluster, error) {
 		sums:   []uint32{0},
 		start:  begin,
 	}
-	if on == nil {
-		on = newMachines(opts.Nodes)
-		for i := range opts.Nodes {
-			c.opts.On = append(c.opts.On, i)
-		}
-	}
-	c.agenda = &on.agenda
-	c.net = world.NewNetwork(c.agenda, world.Draws{}, len(opts.Nodes), &world.Traits{})
+	c.net = world.NewNetwork(&c.agenda, world.Draws{}, len(opts.Nodes), &world.Traits{})
 	conf := &pb.ConfState{}
 	for i := range opts.Nodes {
 		if i < len(opts.Nodes)-opts.Learners {
@@ -84,7 +73,7 @@ func New(opts Options) (*Cluster, error) {
 		}
 	}
 	for i, hw := range opts.Nodes {
-		if err := c.add(i, hw, conf, on.cards[c.opts.On[i]]); err != nil {
+		if err := c.add(i, hw, conf); err != nil {
 			return nil, err
 		}
 	}
@@ -92,13 +81,18 @@ func New(opts Options) (*Cluster, error) {
 }
 
 // add makes a node.
-func (c *Cluster) add(i int, hw Node, conf *pb.ConfState, card *port) error {
+func (c *Cluster) add(i int, hw Node, conf *pb.ConfState) error {
 	n := &node{
-		c: c, id: uint64(i) + 1, index: i, hardware: hw, card: card,
+		c: c, id: uint64(i) + 1, index: i, hardware: hw,
 		store: raft.NewMemoryStorage(), applied: begin, mark: begin,
 		draws: world.NewDraws(c.opts.Seed, uint64(i)+1),
 	}
 	n.disk.n = n
+	n.card = port{
+		agenda: &c.agenda, rate: hw.Egress,
+		begun: func(k *packet) { k.wire.begun(k) },
+		sent:  func(k *packet) { k.wire.carded(k) },
+	}
 	c.nodes = append(c.nodes, n)
 	one := uint64(begin)
 	err := n.store.ApplySnapshot(&pb.Snapshot{

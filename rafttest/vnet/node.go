@@ -24,7 +24,7 @@ type node struct {
 	rn       *raft.RawNode
 	store    *raft.MemoryStorage
 	disk     disk
-	card     *port
+	card     port
 	wires    []*wire // by index of the other node; nil to itself
 	draws    world.Draws
 

@@ -17,10 +17,6 @@ import (
 type Options struct {
 	// Nodes are the members: the first has id 1.
 	Nodes []Node
-	// Machines, unless nil, has the nodes run beside those of other clusters, and On lists the nodes' machines, by their
-	// places from 0. Nodes is not set then.
-	Machines *Machines
-	On       []int
 	// Learners is how many of them, at the end, do not vote.
 	Learners int
 	// Link returns the link from a node to another. nil: links without delay.
@@ -106,7 +102,6 @@ func (o *Options) Validate() error {
 			errs = append(errs, fmt.Errorf("vnet: Options."+format, args...))
 		}
 	}
-	refuse(o.Machines != nil && len(o.Nodes) != len(o.On), "On is %v; want places of machines, each once", o.On)
 	refuse(len(o.Nodes) == 0 || len(o.Nodes) > maxNodes, "Nodes has %d nodes; 1 to %d are possible", len(o.Nodes), maxNodes)
 	refuse(o.Learners < 0 || o.Learners > 0 && o.Learners >= len(o.Nodes), "Learners is %d of %d nodes; at least one must vote", o.Learners, len(o.Nodes))
 	refuse(o.Tick < 0, "Tick is %v; it must not be negative", o.Tick)

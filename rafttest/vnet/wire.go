@@ -26,7 +26,7 @@ func newWire(c *Cluster, from, to *node) *wire {
 	draws := world.NewDraws(c.opts.Seed, uint64(from.index)<<8|uint64(to.index)|1<<16)
 	w := &wire{c: c, from: from, to: to, way: c.net.Link(from.id, to.id)}
 	w.way.Shape(world.Traits{}, draws)
-	w.slow = port{agenda: c.agenda, sent: w.fly}
+	w.slow = port{agenda: &c.agenda, sent: w.fly}
 	return w
 }
 

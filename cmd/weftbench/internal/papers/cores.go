@@ -16,8 +16,8 @@ import (
 	"github.com/weftraft/weft/rafttest/vnet"
 )
 
-// options are those of real cores of a side.
-func (b *Bench) options(side virtual.Side, nodes int, p place, tick time.Duration) vnet.Options {
+// cluster returns real cores of a side, of which node 1 leads.
+func (b *Bench) cluster(side virtual.Side, nodes int, p place, tick time.Duration) (*vnet.Cluster, error) {
 	o := vnet.Options{
 		Nodes: make([]vnet.Node, nodes), Seed: b.Seed, Tick: tick, Keep: 1 << 20, KeepBytes: 1 << 32, Notice: 2*p.delay + ms,
 		Link: func(_, _ uint64) vnet.Link { return vnet.Link{Delay: p.delay, Jitter: p.jitter} },
@@ -29,12 +29,7 @@ func (b *Bench) options(side virtual.Side, nodes int, p place, tick time.Duratio
 	for i := range o.Nodes {
 		o.Nodes[i] = vnet.Node{Egress: p.egress, Sync: virtual.Sync}
 	}
-	return o
-}
-
-// cluster returns real cores of a side, of which node 1 leads.
-func (b *Bench) cluster(side virtual.Side, nodes int, p place, tick time.Duration) (*vnet.Cluster, error) {
-	c, err := vnet.New(b.options(side, nodes, p, tick))
+	c, err := vnet.New(o)
 	if err != nil {
 		return nil, err
 	}
