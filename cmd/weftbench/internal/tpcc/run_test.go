@@ -24,7 +24,8 @@ func TestConditionsHoldOnEachReplica(t *testing.T) {
 			p.Failed = failed
 			o, err := Run(t.Context(), p, side)
 			require.NoError(t, err, "side %d, %d failed", side, failed)
-			require.Greater(t, o.Checked, replicas*p.Ranges-failed*p.Ranges)
+			require.GreaterOrEqual(t, o.Checked, (replicas-failed)*p.Ranges)
+			require.LessOrEqual(t, o.Checked, replicas*p.Ranges)
 			for kind, n := range o.Counts {
 				require.Positive(t, n, KindNames[kind])
 			}
@@ -44,11 +45,11 @@ func TestLargeTextAndSlowLinksHoldTheConditions(t *testing.T) {
 
 func TestThinkTimesAreAsSpecified(t *testing.T) {
 	p := small()
-	p.Think, p.Terminals, p.Warm, p.Time = true, 10, 20*time.Second, 40*time.Second
+	p.Think, p.Terminals, p.Warm, p.Time = true, 10, time.Minute, time.Minute
 	o, err := Run(t.Context(), p, Adaptive)
 	require.NoError(t, err)
 	most := 12.86 * float64(p.Ranges*p.PerRange) // of clause 4.2.1: so many New-Orders a minute and warehouse
-	require.Less(t, o.NewOrders, 1.1*most)
+	require.Less(t, o.NewOrders, 1.2*most)
 	require.Greater(t, o.NewOrders, 0.7*most)
 }
 
