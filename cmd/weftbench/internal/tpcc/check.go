@@ -10,8 +10,8 @@ import (
 	"maps"
 )
 
-// ErrInconsistent is matched by all that check finds.
-var ErrInconsistent = errors.New("not consistent")
+// errInconsistent is matched by all that check finds.
+var errInconsistent = errors.New("not consistent")
 
 // check compares the replicas of each range, and checks the conditions of clause 3.3.2 on the state of
 // each: number i of each range's replicas are checked together, because payments and order lines
@@ -46,10 +46,10 @@ func (w *sim) check() (replicas int, err error) {
 // equal compares what two replicas have applied.
 func (s *state) equal(o *state) error {
 	if len(s.intents)+len(o.intents) > 0 {
-		return fmt.Errorf("%w: %d intents are left", ErrInconsistent, len(s.intents)+len(o.intents))
+		return fmt.Errorf("%w: %d intents are left", errInconsistent, len(s.intents)+len(o.intents))
 	}
 	if s.commands != o.commands || !maps.EqualFunc(s.own, o.own, bytes.Equal) {
-		return fmt.Errorf("%w: the rows differ", ErrInconsistent)
+		return fmt.Errorf("%w: the rows differ", errInconsistent)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (s *sums) holds() error {
 	var errs []error
 	want := func(condition string, holds bool, at ...int) {
 		if !holds && len(errs) < 5 {
-			errs = append(errs, fmt.Errorf("%w: condition %s, at %v", ErrInconsistent, condition, at))
+			errs = append(errs, fmt.Errorf("%w: condition %s, at %v", errInconsistent, condition, at))
 		}
 	}
 	for i, w := range s.w {

@@ -12,7 +12,7 @@ type want struct {
 // locks is the lock table of a range. Locks of a row are given in the order in which they are wanted.
 type locks struct {
 	rows map[string]*lock
-	bug  Bug
+	bug  bugKind
 }
 
 type lock struct {
@@ -36,7 +36,7 @@ func (l *locks) all(wants []want, then func()) {
 }
 
 // skips reports whether the planted bug leaves a lock out.
-func (l *locks) skips(key string) bool { return l.bug == SkippedLock && key[0] == districts }
+func (l *locks) skips(key string) bool { return l.bug == skippedLock && key[0] == districts }
 
 func (l *locks) take(w want, then func()) {
 	if l.skips(w.key) {

@@ -18,8 +18,8 @@ const (
 	kinds
 )
 
-// KindNames are the names of the kinds.
-var KindNames = [kinds]string{"New-Order", "Payment", "Order-Status", "Delivery", "Stock-Level"}
+// kindNames are the names of the kinds.
+var kindNames = [kinds]string{"New-Order", "Payment", "Order-Status", "Delivery", "Stock-Level"}
 
 // line is a line of a new order.
 type line struct{ item, supply, quantity int }

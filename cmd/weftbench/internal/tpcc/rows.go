@@ -103,15 +103,15 @@ func command(kind byte, txn uint64, puts []byte) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte{kind}, txn), puts...)
 }
 
-// Bug is a planted bug.
-type Bug int
+// bugKind is a planted bug.
+type bugKind int
 
 // The bugs, each of which some condition must find.
 const (
-	NoBug       Bug = iota
-	LostIntent      // a commit drops the intent
-	DoubleApply     // a command is applied once more behind the next
-	SkippedLock     // nobody locks districts
+	noBug       bugKind = iota
+	lostIntent          // a commit drops the intent
+	doubleApply         // a command is applied once more behind the next
+	skippedLock         // nobody locks districts
 )
 
 // state is what a replica has applied. All replicas begin with the same rows, which nobody changes.
@@ -119,11 +119,11 @@ type state struct {
 	base, own map[string][]byte
 	intents   map[uint64][]byte
 	commands  int
-	bug       Bug
+	bug       bugKind
 	last      []byte
 }
 
-func newState(base map[string][]byte, bug Bug) *state {
+func newState(base map[string][]byte, bug bugKind) *state {
 	return &state{base: base, own: map[string][]byte{}, intents: map[uint64][]byte{}, bug: bug}
 }
 
@@ -143,7 +143,7 @@ func (s *state) apply(c []byte) error {
 		return err
 	}
 	s.commands++
-	if s.bug == DoubleApply && s.commands%8 == 0 {
+	if s.bug == doubleApply && s.commands%8 == 0 {
 		if err := s.once(s.last); err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func (s *state) once(c []byte) error {
 	case commit:
 		kept := s.intents[txn]
 		delete(s.intents, txn)
-		if s.bug == LostIntent {
+		if s.bug == lostIntent {
 			return nil
 		}
 		return s.put(kept)

@@ -53,7 +53,7 @@ type Plan struct {
 	Delay         time.Duration
 	Warm, Time    time.Duration
 	Seed          uint64
-	Bug           Bug
+	bug           bugKind
 }
 
 // Outcome is what was measured of a run.
@@ -147,7 +147,7 @@ func (w *sim) found(i int) error {
 	if p.Leaders > 0 {
 		first = i % p.Leaders
 	}
-	r := &ranged{id: uint64(i) + 1, first: i * p.PerRange, locks: locks{rows: map[string]*lock{}, bug: p.Bug}, looked: map[[2]int]int{}}
+	r := &ranged{id: uint64(i) + 1, first: i * p.PerRange, locks: locks{rows: map[string]*lock{}, bug: p.bug}, looked: map[[2]int]int{}}
 	base := w.scale.fill(p.Seed, r.first, p.PerRange)
 	var peers []uint64
 	for j := range replicas {
@@ -163,7 +163,7 @@ func (w *sim) found(i int) error {
 		if n.failed {
 			continue
 		}
-		m, err := newMember(n, r, peers, newState(base, p.Bug))
+		m, err := newMember(n, r, peers, newState(base, p.bug))
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ func TestConditionsHoldOnEachReplica(t *testing.T) {
 			require.GreaterOrEqual(t, o.Checked, (replicas-failed)*p.Ranges)
 			require.LessOrEqual(t, o.Checked, replicas*p.Ranges)
 			for kind, n := range o.Counts {
-				require.Positive(t, n, KindNames[kind])
+				require.Positive(t, n, kindNames[kind])
 			}
 		}
 	}
@@ -62,11 +62,11 @@ func TestSecondRunPrintsTheSame(t *testing.T) {
 }
 
 func TestPlantedBugsBreakConditions(t *testing.T) {
-	for _, bug := range []Bug{LostIntent, DoubleApply, SkippedLock} {
+	for _, bug := range []bugKind{lostIntent, doubleApply, skippedLock} {
 		p := small()
-		p.Bug = bug
+		p.bug = bug
 		_, err := Run(t.Context(), p, Full)
-		require.ErrorIs(t, err, ErrInconsistent, "bug %d", bug)
+		require.ErrorIs(t, err, errInconsistent, "bug %d", bug)
 		t.Log(err)
 	}
 }
