@@ -9,6 +9,7 @@
 //	grid.go        figures by group and side: table, chart, and how Weft compares
 //	crossword.go, flexraft.go, bodega.go, compartments.go
 //	               the rows of a paper; *_run.go has the functions
+//	tpcc_run.go    transactions over ranges
 //	cores.go       real cores whose leader or follower is lost
 //	page.go        the pages in docs
 package papers

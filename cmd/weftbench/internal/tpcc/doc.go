@@ -1,0 +1,37 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tpcc runs the five transactions of TPC-C in virtual time, as CockroachDB places them: a range
+// is a Raft group with five replicas among the nodes, the leader of a range evaluates what concerns its
+// rows, and the writes of a transaction are one batch, and so one entry, in each range.
+//
+// Replicas are real ones (internal/replica), and each applies committed bytes to a state of its own. All
+// groups of a node share its processor, its log's writer, and its link in each direction.
+//
+// A transaction declares its rows, and takes their locks in one order: by range, then by kind of row, then
+// by key, so that no two transactions wait for each other. The leader of a range has the range's lock
+// table, in memory; leaders do not change in a run, and a run in which one does fails. With all locks
+// held, the home range's leader evaluates the transaction on applied rows. A transaction with rows of
+// other ranges commits in two phases:
+//
+//  1. each other range replicates its writes as an intent, which changes no row;
+//  2. the home range replicates the home writes, together with a record of the transaction. The
+//     transaction is committed when this entry is, and the client has its answer;
+//  3. each other range replicates a commit, which moves the intent to its rows, and then lets go of the
+//     locks there.
+//
+// No transaction is rolled back behind phase 1: the one New-Order in a hundred with an unknown item ends
+// while it is evaluated. Recovery of a transaction whose home leader is lost is not run.
+//
+//	rows.go       keys, rows, commands, and the state of a replica
+//	fill.go       the rows at the beginning
+//	locks.go      the lock table of a range
+//	txn.go        the way of a transaction through its ranges
+//	profiles.go   what the five transactions read and write
+//	terminals.go  terminals, and the mix
+//	node.go       a node: processor, log, links
+//	card.go       the links of a node, which all its groups share
+//	member.go     a replica at a node
+//	run.go        a run, and what is measured
+//	check.go      the consistency conditions, on each replica's own state
+package tpcc
