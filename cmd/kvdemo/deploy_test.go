@@ -148,9 +148,12 @@ func TestComposeFileFitsImageAndFlags(t *testing.T) {
 		cmd := newGateway()
 		require.NoError(t, cmd.ParseFlags(s.Command[1:]), name)
 		require.Equal(t, fmt.Sprint(101+n), cmd.Flags().Lookup("id").Value.String(), name)
-		require.Len(t, s.Ports, 1, name)
-		require.Empty(t, published[s.Ports[0].Published], name)
-		published[s.Ports[0].Published] = name
+		require.Len(t, s.Ports, 2, name)
+		for _, p := range s.Ports {
+			require.Equal(t, "127.0.0.1", p.HostIP, name)
+			require.Empty(t, published[p.Published], name)
+			published[p.Published] = name
+		}
 		require.Equal(t, types.ServiceConditionCompletedSuccessfully, s.DependsOn["certs"].Condition, name)
 		require.True(t, s.ReadOnly, name)
 	}
