@@ -65,7 +65,7 @@ func (g *Giver) Turn(turn []wire.Message) {
 	if g.Zones == nil {
 		return
 	}
-	g.sums = map[uint64]uint64{}
+	clear(g.sums)
 	var appends []*pb.Message
 	for _, m := range turn {
 		if b, ok := m.Body.(wire.Raft); ok && b.GetType() == pb.MsgApp && len(b.Entries) > 0 {
@@ -151,6 +151,9 @@ func (g *Giver) sum(e *pb.Entry) uint64 {
 	sum, ok := g.sums[e.GetIndex()]
 	if !ok {
 		sum = Sum(e.Data)
+		if g.sums == nil {
+			g.sums = map[uint64]uint64{}
+		}
 		g.sums[e.GetIndex()] = sum
 	}
 	return sum

@@ -51,7 +51,8 @@ func (r *Relay) Saw(entries []*pb.Entry, tick uint64) {
 	r.until = max(r.until, tick+fresh)
 	for _, e := range entries {
 		for n := len(r.kept); n > 0 && r.kept[n-1].GetIndex() >= e.GetIndex(); n = len(r.kept) {
-			r.drop(n - 1)
+			r.bytes -= len(r.kept[n-1].Data)
+			r.kept = r.kept[:n-1]
 		}
 		if len(e.Data) >= minBytes {
 			r.kept = append(r.kept, e)
@@ -59,13 +60,9 @@ func (r *Relay) Saw(entries []*pb.Entry, tick uint64) {
 		}
 	}
 	for r.bytes > 2*relayBytes && len(r.kept) > 1 {
-		r.drop(0)
+		r.bytes -= len(r.kept[0].Data)
+		r.kept[0], r.kept = nil, r.kept[1:] // not moved: there may be thousands
 	}
-}
-
-func (r *Relay) drop(i int) {
-	r.bytes -= len(r.kept[i].Data)
-	r.kept = slices.Delete(r.kept, i, i+1)
 }
 
 // Want takes a peer's Want. The caller asks Answers.

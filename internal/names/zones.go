@@ -122,9 +122,9 @@ func (z *Zones) relay(peer uint64, tick uint64) uint64 {
 	return relay
 }
 
-// choose returns the member of a zone with the least distrust, of others in it and of it in others: of these a voter, then the one that was sent
-// the most of the log, then the one with the largest weight, then the one of the last turn. The result is 0 if no
-// member can be a relay.
+// choose returns the member of a zone with the least distrust, of others in it and of it in others: of these a
+// voter, then the one that was sent the most of the log, then the one with the largest weight, then the one of the
+// last turn. The result is 0 if no member can be a relay.
 func (z *Zones) choose(zone string, tick uint64) uint64 {
 	distrust := map[uint64]int{}
 	for p, t := range z.trust {

@@ -4,7 +4,6 @@
 package compartments
 
 import (
-	"errors"
 	"strconv"
 	"time"
 
@@ -20,11 +19,12 @@ import (
 // nothing.
 type member struct {
 	*process
-	group   *group
-	r       *replica.Replica
-	core    replica.Core
-	entries replicatest.MemLog
-	drive   *world.Drive
+	world.NoStreams // members begin together, and logs are kept
+	group           *group
+	r               *replica.Replica
+	core            replica.Core
+	entries         replicatest.MemLog
+	drive           *world.Drive
 
 	waiting map[replica.Call]func()
 	last    replica.Call
@@ -36,6 +36,7 @@ const longest = time.Hour
 // newMember begins a replica. All members of a group begin with the same configuration, readers too.
 func newMember(p *process, g *group, voters, readers []*process) (*member, error) {
 	m := &member{process: p, group: g, entries: replicatest.NewMemLog(), waiting: map[replica.Call]func(){}}
+	m.Wanted = func(to uint64) { p.w.fail("process %d wants to send %d a snapshot", p.id, to) }
 	cfg := m.config()
 	founder := cfg
 	founder.ID = voters[0].id
@@ -193,24 +194,3 @@ func (m *member) Step() {
 		}
 	})
 }
-
-// errNoSnapshots is the answer to a wish for a snapshot: members begin together, and logs are kept.
-var errNoSnapshots = errors.New("no snapshots here")
-
-// Open implements world.StreamEnds, as the methods below do.
-func (m *member) Open(to uint64) (world.Snapshot, error) {
-	m.w.fail("process %d wants to send %d a snapshot", m.id, to)
-	return world.Snapshot{}, errNoSnapshots
-}
-
-// Room says nothing.
-func (m *member) Room(uint64, func()) {}
-
-// SendChunk drops a chunk.
-func (m *member) SendChunk(wire.Message, int, func()) {}
-
-// Sent says nothing.
-func (m *member) Sent(uint64, error) {}
-
-// Offered says nothing.
-func (m *member) Offered(uint64, error) {}

@@ -4,7 +4,6 @@
 package tpcc
 
 import (
-	"errors"
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
@@ -37,19 +36,21 @@ type ranged struct {
 // member is a replica of a range at a node.
 type member struct {
 	*node
-	r       *ranged
-	replica *replica.Replica
-	core    replica.Core
-	entries replicatest.MemLog
-	drive   *world.Drive
-	state   *state
-	waiting map[replica.Call]func()
-	last    replica.Call
-	hinted  time.Duration
+	world.NoStreams // members begin together, and logs are kept
+	r               *ranged
+	replica         *replica.Replica
+	core            replica.Core
+	entries         replicatest.MemLog
+	drive           *world.Drive
+	state           *state
+	waiting         map[replica.Call]func()
+	last            replica.Call
+	hinted          time.Duration
 }
 
 func newMember(n *node, r *ranged, peers []uint64, s *state) (*member, error) {
 	m := &member{node: n, r: r, entries: replicatest.NewMemLog(), waiting: map[replica.Call]func(){}, state: s}
+	m.Wanted = func(to uint64) { n.w.fail("node %d wants to send %d a snapshot", n.id, to) }
 	cfg := replica.Config{Settings: replica.Settings{
 		ID: n.id, Group: r.id, Log: m.entries, Boot: 1, ElectionTick: electionTicks, HeartbeatTick: 1, Peers: peers,
 		MaxCalls: 1 << 20, RetainEntries: 1 << 40, RetainBytes: 1 << 50, Rand: world.NewDraws(n.w.plan.Seed, 100*r.id+n.id),
@@ -89,7 +90,7 @@ func (m *member) campaign() {
 	})
 }
 
-// leads reports whether the member leads its range; with coding, whether all members that live take units.
+// leads reports whether the member leads its range.
 func (m *member) leads() bool { return m.core.State().Role == raft.StateLeader }
 
 // propose has the range replicate a command, and calls done when the leader has applied it.
@@ -182,24 +183,3 @@ func (m *member) Step() {
 		}
 	})
 }
-
-// errNoSnapshots is the answer to a wish for a snapshot: members begin together, and logs are kept.
-var errNoSnapshots = errors.New("no snapshots here")
-
-// Open implements world.StreamEnds, as the methods below do.
-func (m *member) Open(to uint64) (world.Snapshot, error) {
-	m.w.fail("node %d wants to send %d a snapshot", m.id, to)
-	return world.Snapshot{}, errNoSnapshots
-}
-
-// Room says nothing.
-func (m *member) Room(uint64, func()) {}
-
-// SendChunk drops a chunk.
-func (m *member) SendChunk(wire.Message, int, func()) {}
-
-// Sent says nothing.
-func (m *member) Sent(uint64, error) {}
-
-// Offered says nothing.
-func (m *member) Offered(uint64, error) {}
