@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,7 +25,8 @@ type GatewayConfig struct {
 	ID, Group uint64
 	// Transport may be shared by gateways of several groups.
 	Transport Transport
-	// Homes returns the nodes that may have a replica of the group, and is asked at each tick. It must not wait.
+	// Homes returns the nodes that may have a replica of the group, and is asked at each tick. It must not wait. If the
+	// transport knows zones, a node in the gateway's own zone is preferred, once the transport has met it.
 	Homes func() []uint64
 	// Boot numbers the starts of this gateway; 0 means the wall clock's.
 	Boot uint64
@@ -154,7 +156,7 @@ func NewGateway(cfg GatewayConfig) (*Gateway, error) {
 		ready: make(chan struct{}, 1), stop: make(chan struct{}), finished: make(chan struct{}),
 	}
 	g.room.L = &g.mu
-	pure.SetHomes(cfg.Homes())
+	g.setHomes()
 	if err := cfg.Transport.Join(cfg.Group, g); err != nil {
 		return nil, fmt.Errorf("gateway %d, group %d: join the transport: %w", cfg.ID, cfg.Group, err)
 	}
@@ -163,6 +165,16 @@ func NewGateway(cfg GatewayConfig) (*Gateway, error) {
 }
 
 func (g *Gateway) now() replica.Deadline { return time.Since(g.start) }
+
+// setHomes tells the gateway the nodes that may be its home.
+func (g *Gateway) setHomes() {
+	homes := g.cfg.Homes()
+	var near []uint64
+	if z, ok := g.cfg.Transport.(zoned); ok && z.Zone(g.cfg.ID) != "" {
+		near = slices.DeleteFunc(slices.Clone(homes), func(id uint64) bool { return z.Zone(id) != z.Zone(g.cfg.ID) })
+	}
+	g.gateway.SetHomes(homes, near)
+}
 
 // run is the loop: the goroutine that has the gateway. It never waits.
 func (g *Gateway) run() {
@@ -174,7 +186,7 @@ func (g *Gateway) run() {
 		select {
 		case <-g.ready:
 		case <-ticks:
-			g.gateway.SetHomes(g.cfg.Homes())
+			g.setHomes()
 			g.gateway.Tick(g.now())
 		case <-g.stop:
 			g.end()

@@ -57,6 +57,7 @@ func newGateway() *cobra.Command {
 	flags.StringVar(&peers, "peers", "", "nodes of the cluster, id=host:port,...; the others are learned from these")
 	flags.StringVar(&cfg.Listen, "listen", "", "where to listen for nodes")
 	flags.StringVar(&cfg.Advertise, "advertise", "", "where nodes reach the gateway (default: --listen)")
+	flags.StringVar(&cfg.Zone, "zone", "", "where this gateway stands, such as a data centre: its results come from a node there, if one is no leader (default: not said)")
 	flags.StringVar(&cfg.ClientListen, "client-listen", defaultClientAddress, "where to listen for clients")
 	flags.StringVar(&cfg.RespListen, "resp", "", "where to listen for clients of Redis (default: nowhere); with certificates, such clients need TLS, too")
 	flags.StringVar(&passwordFile, "resp-password-file", "", "file with the password that clients of --resp give (default: none is wanted)")

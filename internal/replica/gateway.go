@@ -22,6 +22,10 @@ import (
 // silent, or falls behind, the gateway takes another one. A new home tells which batches were applied, and not with
 // which results: the calls of these batches end with [ErrSuperseded].
 //
+// Two homes do, and are left for a better one: the leader, which has enough to do, and a node in another zone, from
+// which results and answers come over the dear links, once a node in the gateway's own zone answers. The gateway
+// lets its batches end first, so that no result is lost by such a move.
+//
 // A Gateway has no goroutine, reads no clock and does no I/O, like a Replica. The driver feeds inputs, and
 // then calls Flush. One goroutine at a time uses a Gateway.
 type Gateway struct {
@@ -32,7 +36,10 @@ type Gateway struct {
 	seen  GatewayCounters // without those
 
 	homes    []uint64 // that may be asked, ascending
+	near     []uint64 // of these, those in the gateway's zone, ascending
 	home     attachment
+	better   uint64 // a near node that has answered a knock; 0: none
+	drains   uint64 // tick before which the gateway begins no batch, and moves when none is under way
 	homed    bool   // a home has told the origin's row
 	lead     uint64 // the leader known here, in term
 	term     uint64
@@ -41,7 +48,7 @@ type Gateway struct {
 	queries  []*gatewayQuery
 	asked    int    // bytes of queries
 	numbers  uint64 // of queries so far
-	restless uint64 // tick before which the gateway stays at a leader
+	restless uint64 // tick before which the gateway stays, though there may be a better home
 }
 
 // attachment is what a gateway and its home have with each other.
@@ -88,6 +95,7 @@ type GatewayCounters struct {
 	Proposals, Batches, Resent uint64
 	Queries, QueriesAgain      uint64
 	Homes                      uint64 // attachments with an answer
+	Nearer                     uint64 // moves into the gateway's zone
 	Superseded                 uint64 // batches that were applied, with results that are not known here
 	Gaps                       uint64 // reports not looked at, because one before is missing
 	Refused, Unknown           uint64 // calls that ended so
@@ -141,9 +149,13 @@ func (g *Gateway) timeout() error {
 	return ErrTimeout
 }
 
-// SetHomes names the nodes that may be this gateway's home.
-func (g *Gateway) SetHomes(ids []uint64) {
+// SetHomes names the nodes that may be this gateway's home, and those of them that are in its zone.
+func (g *Gateway) SetHomes(ids, near []uint64) {
 	g.homes = slices.Compact(slices.Sorted(slices.Values(ids)))
+	g.near = slices.Compact(slices.Sorted(slices.Values(near)))
+	if !slices.Contains(g.near, g.better) {
+		g.better = raft.None
+	}
 }
 
 // At tells the time, in the driver's time, which never goes back.
@@ -161,10 +173,12 @@ func (g *Gateway) Tick(now time.Duration) {
 func (g *Gateway) Flush(now time.Duration) GatewayOutput {
 	g.At(now)
 	g.cancelCalls()
-	if g.home.id == raft.None {
+	if g.home.id == raft.None || g.ticks < g.drains && len(g.outbox.batches) == 0 {
 		g.moveHome()
 	}
-	g.sendBatches()
+	if g.ticks >= g.drains {
+		g.sendBatches()
+	}
 	g.sendQueries()
 	out := g.out
 	g.out = GatewayOutput{}
@@ -248,12 +262,24 @@ func (g *Gateway) lookAtHome() {
 		return // Flush looks for one
 	case g.ticks-h.heardAt >= patience, others && attached && g.ticks-h.ledAt >= 2*patience, others && g.homeBehind():
 		g.moveHome()
-	case others && attached && h.id == g.lead && len(g.outbox.batches) == 0 && g.ticks-h.since >= patience && g.ticks >= g.restless:
-		// A leader has enough to do.
-		g.restless = g.ticks + 20*patience
-		g.moveHome()
+	case others && attached && (h.id == g.lead || g.better != raft.None) && g.ticks-h.since >= patience && g.ticks >= g.restless:
+		g.restless, g.drains = g.ticks+20*patience, g.ticks+2
+		fallthrough
 	default:
 		g.attach(false)
+		g.knock()
+	}
+}
+
+// knock asks a near node whether it can be the home, if the present one is not near. The node answers that it does not
+// know the stream, and who leads.
+func (g *Gateway) knock() {
+	h := &g.home
+	if len(g.near) == 0 || slices.Contains(g.near, h.id) || h.stream == (wire.StreamID{}) || g.ticks < g.restless {
+		return
+	}
+	if id := g.near[g.ticks%uint64(len(g.near))]; id != g.lead {
+		g.post(id, wire.Attach{Life: g.cfg.Boot, Number: h.number, Stream: h.stream})
 	}
 }
 
@@ -264,7 +290,7 @@ func (g *Gateway) homeBehind() bool {
 	})
 }
 
-// moveHome attaches to another node, if there is one: to the next, but rather not to the leader.
+// moveHome attaches to another node, if there is one: to a better one, or to the next, but rather not to the leader.
 func (g *Gateway) moveHome() {
 	if len(g.homes) == 0 {
 		return
@@ -283,7 +309,12 @@ func (g *Gateway) moveHome() {
 	if next == g.lead && len(g.homes) > 1 {
 		next = g.homes[(i+1)%len(g.homes)]
 	}
+	if g.better != raft.None {
+		next = g.better
+		g.seen.Nearer++
+	}
 	g.home = attachment{id: next, number: g.home.number + 1, heardAt: g.ticks, ledAt: g.ticks, since: g.ticks}
+	g.better, g.drains = raft.None, 0
 	g.attach(false)
 }
 
@@ -299,8 +330,14 @@ func (g *Gateway) receiveReport(from uint64, r wire.Report) error {
 	if r.Row != nil && r.Row.Boot >= maxBoot || slices.ContainsFunc(r.Entries, func(e wire.EntryResults) bool { return e.Boot >= maxBoot }) {
 		return fmt.Errorf("%w: node %d reports a start of %d or more", ErrBadMessage, from, uint64(maxBoot))
 	}
-	if from != h.id || r.Life != g.cfg.Boot || r.Number != h.number {
+	if r.Life != g.cfg.Boot || r.Number != h.number {
 		return nil // of an earlier attachment
+	}
+	if from != h.id {
+		if slices.Contains(g.near, from) && from != g.lead && r.Closed != "" && r.Leader != raft.None {
+			g.better = from // it answers a knock
+		}
+		return nil
 	}
 	attached := h.stream != (wire.StreamID{})
 	switch {

@@ -46,7 +46,7 @@ func (c *gated) newGateway(boot uint64, tune func(*Settings)) *Gateway {
 	}
 	g, err := NewGateway(s)
 	require.NoError(c.t, err)
-	g.SetHomes(c.ids())
+	g.SetHomes(c.ids(), nil)
 	return g
 }
 
@@ -145,6 +145,66 @@ func TestGatewayMovesAndLearnsWhatWasApplied(t *testing.T) {
 	call = c.propose("b")
 	c.run(1)
 	require.NoError(t, c.result(call).Err)
+}
+
+// A gateway moves into its own zone, once a node there answers that knows a leader. A near node is no better than a far
+// one if it leads, is cut off from the gateway, or from the members.
+func TestGatewayMovesIntoItsZone(t *testing.T) {
+	for _, near := range []uint64{1, 2, 3} {
+		for name, lose := range map[string]func(wire.Message) bool{
+			"well":                     func(wire.Message) bool { return false },
+			"cut off from the gateway": func(m wire.Message) bool { return m.To == near && m.From == 9 },
+			"cut off from members":     func(m wire.Message) bool { return m.To == near && m.From != 9 },
+		} {
+			c := newGated(t, nil, 1, 2, 3)
+			if near == 1 && name != "well" {
+				continue
+			}
+			c.elect(1)
+			c.lose = lose
+			c.run(60)
+			far := c.g.Status().Home != near
+			c.g.SetHomes(c.ids(), []uint64{near})
+			c.run(300) // some time after the move away from the leader
+			require.Equal(t, name == "well" && near != 1, c.g.Status().Home == near, "%d, %s", near, name)
+			require.Equal(t, far && c.g.Status().Home == near, c.g.Status().Counters.Nearer == 1, "%d, %s", near, name)
+		}
+	}
+}
+
+// A gateway with batches under way at all times moves, too: for a moment it begins none. It loses no result by the move.
+// If the results take too long, it stays, and begins batches again.
+func TestGatewayLosesNoResultByAMove(t *testing.T) {
+	for late := 1; late <= 6; late++ { // reports take so many ticks
+		c := newGated(t, nil, 1, 2, 3)
+		c.elect(1)
+		c.run(30)
+		near := 5 - c.g.Status().Home // 2 or 3
+		c.g.restless = 0
+		c.g.SetHomes(c.ids(), []uint64{near})
+		held := make([][]wire.Message, late)
+		c.lose = func(m wire.Message) bool {
+			_, report := m.Body.(wire.Report)
+			if report {
+				held[len(held)-1] = append(held[len(held)-1], m)
+			}
+			return report
+		}
+		var calls []Call
+		for range 100 {
+			calls = append(calls, c.propose("a"))
+			c.run(1)
+			require.LessOrEqual(t, c.g.Status().Waiting, late+4)
+			for _, m := range held[0] {
+				require.NoError(t, c.g.Receive(m))
+			}
+			held = append(held[1:], nil)
+		}
+		require.Equal(t, late <= 2, c.g.Status().Home == near, late)
+		for _, call := range calls[:80] {
+			require.NoError(t, c.result(call).Err)
+		}
+	}
 }
 
 // Reports that are lost come again, in order; until then no later mark counts.

@@ -174,9 +174,9 @@ func (r *Replica) welcome(place int, from uint64, a wire.Attach) error {
 	return nil
 }
 
-// closeStream tells a gateway that this node is not its home.
+// closeStream tells a gateway that this node is not its home, and whether it could be.
 func (r *Replica) closeStream(to uint64, a wire.Attach, why string) {
-	r.post(to, wire.Report{Life: a.Life, Number: a.Number, Closed: why})
+	r.post(to, wire.Report{Life: a.Life, Number: a.Number, Leader: r.state.Lead, LeaderTerm: r.state.Term, Closed: why})
 }
 
 // endStream ends the stream of a guest.

@@ -28,7 +28,8 @@ var gateways = []bug{
 		edit("if r.Count != next {", "if r.Count < next {"), "", 150},
 	{"a gateway believes a home that it has left", gatewayFile,
 		[][2]string{
-			{"if from != h.id || r.Life != g.cfg.Boot || r.Number != h.number {", "if r.Life != g.cfg.Boot {"},
+			{"if r.Life != g.cfg.Boot || r.Number != h.number {", "if r.Life != g.cfg.Boot {"},
+			{"	if from != h.id {\n", "	if from == 0 {\n"},
 			{"case !attached && r.Row == nil, attached && r.Stream != h.stream:", "case !attached && r.Row == nil:"},
 		}, "", 150},
 	{"a gateway takes results of its earlier lives", requestFile,
@@ -49,6 +50,12 @@ var gateways = []bug{
 		edit("if !found || r.Life != g.cfg.Boot {", "if !found {"), "TestGatewayTakesNoAnswerToAnEarlierLife", 0},
 	{"a gateway sends for a term that is over", gatewayFile,
 		edit(" || g.term < g.outbox.lastTerm {", " {"), "TestGatewaySendsNothingForATermThatIsOver", 0},
+	{"a gateway moves into its zone with batches under way", gatewayFile,
+		edit("g.ticks < g.drains && len(g.outbox.batches) == 0", "g.ticks < g.drains"), "TestGatewayLosesNoResultByAMove", 0},
+	{"a gateway moves to a near node that knows no leader", gatewayFile,
+		edit(` && r.Closed != "" && r.Leader != raft.None {`, ` && r.Closed != "" {`), "TestGatewayMovesIntoItsZone", 0},
+	{"a gateway drains for ever", gatewayFile,
+		edit("g.ticks+20*patience, g.ticks+2\n", "g.ticks+20*patience, g.ticks+20*patience\n"), "TestGatewayLosesNoResultByAMove", 0},
 	{"a batch is made anew for another leader, beside the one under way", outboxFile,
 		edit("	if _, term := r.around.leader(); b.term != term {\n		return false // likewise\n	}\n", "	if _, term := r.around.leader(); b.term != term {\n		b.closed()\n		return true\n	}\n"), "", 150},
 }

@@ -40,6 +40,7 @@ func drawGates(d world.Draws) gatePlan {
 // gateReach counts what gateways came to. None may be zero.
 type gateReach struct {
 	Batches, Commands, Resent, Homes, Superseded, Gaps uint64
+	Nearer                                             uint64 // moves into the zone of the gateway
 	Queries, QueriesAgain                              uint64
 	Refused, Unknown                                   uint64 // calls
 	Crashes, CutOffs, Pauses, EarlierNodes             uint64
@@ -164,13 +165,16 @@ func (gt *gate) tick(life uint64) {
 		}
 		for _, g := range gt.w.groups {
 			gw := gt.groups[g.id]
-			var homes []uint64
+			var homes, near []uint64
 			for id := uint64(1); id <= maxNodes; id++ {
 				if g.knows(id) && gt.w.plan.gates.knows(id) {
 					homes = append(homes, id)
+					if naming := &gt.w.plan.naming; naming.zones > 0 && naming.zone(id) == naming.zone(gt.id) {
+						near = append(near, id)
+					}
 				}
 			}
-			gw.r.SetHomes(homes)
+			gw.r.SetHomes(homes, near)
 			gw.r.Tick(gt.w.Now())
 			gw.kick()
 		}
@@ -229,6 +233,7 @@ func (gt *gate) count() {
 		r.Batches += c.Batches
 		r.Resent += c.Resent
 		r.Homes += c.Homes
+		r.Nearer += c.Nearer
 		r.Superseded += c.Superseded
 		r.Gaps += c.Gaps
 		r.Queries += c.Queries

@@ -212,6 +212,7 @@ var help = map[string]string{
 	"gateway.Queries":      "Queries asked of this gateway.",
 	"gateway.QueriesAgain": "Queries sent again, as no answer came.",
 	"gateway.Homes":        "Times that this gateway had a node become its home.",
+	"gateway.Nearer":       "Times that this gateway left its home for a node in its own zone.",
 	"gateway.Superseded":   "Batches of this gateway that were applied, with results that it did not get.",
 	"gateway.Gaps":         "Reports of homes not looked at, because one before was missing.",
 	"gateway.Refused":      "Calls at this gateway that ended refused.",

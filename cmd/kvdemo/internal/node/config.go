@@ -181,9 +181,6 @@ func (c Config) Validate() error {
 	if c.LeaderWeight > rawnode.MaxLeaderWeight {
 		bad("leader-weight", c.LeaderWeight, "0 to %d", rawnode.MaxLeaderWeight)
 	}
-	if len(c.Zone) > address.MaxZoneBytes {
-		bad("zone", c.Zone, "at most %d bytes", address.MaxZoneBytes)
-	}
 	if c.BalanceInterval < 0 {
 		bad("balance-interval", c.BalanceInterval, "0 or more")
 	}
@@ -239,6 +236,9 @@ func (c Config) validateAddresses() (errs []error) {
 		if err := client.CheckAddress(address); err != nil {
 			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
 		}
+	}
+	if len(c.Zone) > address.MaxZoneBytes {
+		errs = append(errs, fmt.Errorf("--zone: %q has %d bytes, want at most %d", c.Zone, len(c.Zone), address.MaxZoneBytes))
 	}
 	seen := map[string]uint64{}
 	for _, id := range c.ids() {

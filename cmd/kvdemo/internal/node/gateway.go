@@ -67,7 +67,7 @@ const (
 )
 
 // RunGateway runs a gateway until ctx ends. Of the configuration count ID, Cluster, Peers, which are nodes to ask,
-// Listen, Advertise, ClientListen, RespListen, RespPassword, HTTPListen, Pprof, TLS, Unprotected, Tick and Log.
+// Listen, Advertise, Zone, ClientListen, RespListen, RespPassword, HTTPListen, Pprof, TLS, Unprotected, Tick and Log.
 func RunGateway(ctx context.Context, cfg Config) (err error) {
 	if err := cfg.ValidateGateway(); err != nil {
 		return err
@@ -94,7 +94,7 @@ func RunGateway(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	g.weft, err = weft.Open(weft.Options{
-		Gateway: true, Cluster: cfg.Cluster, ID: cfg.ID, Listen: cfg.Listen, Advertise: cfg.Advertise, Peers: cfg.Peers, TLS: weft.TLS(cfg.TLS), TickInterval: cfg.Tick,
+		Gateway: true, Cluster: cfg.Cluster, ID: cfg.ID, Listen: cfg.Listen, Advertise: cfg.Advertise, Peers: cfg.Peers, Zone: cfg.Zone, TLS: weft.TLS(cfg.TLS), TickInterval: cfg.Tick,
 		BudgetBytes: queueBytes, Metrics: g.metrics, Logger: cfg.Log, ConfigureTransport: func(c *transport.Config) { c.Listener = nodes },
 	})
 	if err != nil {

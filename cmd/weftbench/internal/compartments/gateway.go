@@ -34,7 +34,7 @@ func newGateway(p *process, g *group) (*gateway, error) {
 	for _, m := range g.voters {
 		homes = append(homes, m.id)
 	}
-	pure.SetHomes(homes)
+	pure.SetHomes(homes, nil)
 	return &gateway{process: p, g: pure, waiting: map[replica.Call]func(){}}, nil
 }
 
