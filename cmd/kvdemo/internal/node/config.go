@@ -108,6 +108,8 @@ type Config struct {
 	HeartbeatTicks int           // a leader says that it is there, 1 or more
 	ElectionTicks  int           // silence before an election, above HeartbeatTicks, to MaxElectionTicks
 
+	// CatchUpBytes is as in [weft.Options].
+	CatchUpBytes int64
 	// RetainBytes of log are kept behind the durable state, at least 1, for
 	// followers that lag; one that lags more gets a snapshot. FlushInterval is
 	// how often an idle node makes its state durable, more than 0.
@@ -168,6 +170,9 @@ func (c Config) Validate() error {
 	}
 	if c.Groups < 1 || c.Groups > MaxGroups {
 		bad("groups", c.Groups, "1 to %d", MaxGroups)
+	}
+	if c.CatchUpBytes < 0 {
+		bad("catch-up-bytes", c.CatchUpBytes, "0 or more")
 	}
 	if c.RetainBytes == 0 {
 		bad("retain-bytes", c.RetainBytes, "1 or more")

@@ -216,7 +216,7 @@ func (n *node) openNode() (err error) {
 	}
 	n.weft, err = weft.Open(weft.Options{
 		Cluster: n.cfg.Cluster, ID: n.cfg.ID, Dir: n.cfg.Data, Listen: n.cfg.listen(), Peers: n.cfg.Peers, Join: n.cfg.Join, TLS: weft.TLS(n.cfg.TLS),
-		TickInterval: n.cfg.Tick, BudgetBytes: queueBytes, Balance: balance, LeaderWeight: n.cfg.LeaderWeight, Zone: n.cfg.Zone, ExitAfterHang: n.cfg.ExitAfterHang,
+		TickInterval: n.cfg.Tick, BudgetBytes: queueBytes, CatchUpBytes: n.cfg.CatchUpBytes, Balance: balance, LeaderWeight: n.cfg.LeaderWeight, Zone: n.cfg.Zone, ExitAfterHang: n.cfg.ExitAfterHang,
 		Metrics: n.metrics, Calls: n.traced, Logger: n.cfg.Log,
 		ConfigureLog:       func(o *storage.Options) { o.FS = n.cfg.StuckDisk.FS() },
 		ConfigureTransport: func(c *transport.Config) { c.Listener, c.Egress = n.members, n.cfg.Egress },
