@@ -126,12 +126,12 @@ test-deploy: ## what is in deploy/: the Dockerfile's program is built, the compo
 test-bench-etcd: etcd-released ## weftbench reads --real measures released etcd, which is built first (about 2 minutes)
 	cd cmd && WEFTBENCH_TEST_ETCD=$(CURDIR)/.cache/etcd-released/etcd $(GO) test -count=1 -v -timeout 10m -run '^TestRealReadsOfEtcd$$' ./weftbench
 
-# The commit whose kvdemo the members run first.
-UPGRADE_FROM ?= dbc16eb
+# The commits whose kvdemo the members run first; the second one knows gateways.
+UPGRADE_FROM ?= dbc16eb 8cc29f4
 
 .PHONY: test-upgrade
 test-upgrade: ## members of an earlier commit's kvdemo (UPGRADE_FROM) are upgraded one by one under load, and taken back
-	cd cmd && KVDEMO_TEST_UPGRADE_FROM=$(UPGRADE_FROM) $(GO) test -count=1 -v -timeout 15m -run '^TestMembersAreUpgradedAndTakenBack$$' ./kvdemo
+	cd cmd && KVDEMO_TEST_UPGRADE_FROM="$(UPGRADE_FROM)" $(GO) test -count=1 -v -timeout 30m -run '^TestMembersAreUpgradedAndTakenBack$$' ./kvdemo
 
 .PHONY: cover
 cover: ## coverage of ./raft by lockstep, its own tests and coded clusters; fails under 90%

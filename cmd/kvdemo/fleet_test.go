@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -245,6 +246,7 @@ func (f *fleet) stop() {
 // under a key of its own.
 type traffic struct {
 	f      *fleet
+	name   string // before the names of its keys
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
 
@@ -256,12 +258,13 @@ type traffic struct {
 }
 
 func (f *fleet) load(writers int) *traffic {
-	var endpoints []string
-	for _, e := range f.sure {
-		endpoints = append(endpoints, e)
-	}
+	return f.loadAt(slices.Collect(maps.Values(f.sure)), writers, "")
+}
+
+// loadAt is load at some endpoints, with a name before those of the keys.
+func (f *fleet) loadAt(endpoints []string, writers int, name string) *traffic {
 	ctx, cancel := context.WithCancel(f.t.Context())
-	w := &traffic{f: f, cancel: cancel, acked: make([]int, writers)}
+	w := &traffic{f: f, name: name, cancel: cancel, acked: make([]int, writers)}
 	for i := range writers {
 		c, err := client.New(client.Config{Endpoints: endpoints, First: i, Timeout: limit})
 		require.NoError(f.t, err)
@@ -275,7 +278,7 @@ func (f *fleet) load(writers int) *traffic {
 
 func (w *traffic) write(ctx context.Context, c *client.Client, i int) {
 	for n := 1; ctx.Err() == nil; n++ {
-		_, err := c.Put(context.Background(), fmt.Sprintf("writer %d/%d", i, n), []byte(fmt.Sprint(n)))
+		_, err := c.Put(context.Background(), fmt.Sprintf("%swriter %d/%d", w.name, i, n), []byte(fmt.Sprint(n)))
 		w.mu.Lock()
 		now := time.Now()
 		if err != nil {
@@ -309,7 +312,7 @@ func (w *traffic) stop() (writes int) {
 	w.ended.Wait()
 	require.Empty(w.f.t, w.errs)
 	for i, n := range w.acked {
-		out := w.f.do("ls", fmt.Sprintf("writer %d/", i), "--json")
+		out := w.f.do("ls", fmt.Sprintf("%swriter %d/", w.name, i), "--json")
 		require.Equal(w.f.t, n, strings.Count(out, "\n"), "writes of writer %d", i)
 		writes += n
 	}

@@ -7,6 +7,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,16 +19,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// upgradeFrom names the commit that the members run first. make test-upgrade sets it.
+// upgradeFrom names the commits whose programs the members run first. make test-upgrade sets it.
 const upgradeFrom = "KVDEMO_TEST_UPGRADE_FROM"
 
 // earlier builds kvdemo as it was at a commit of this repository, or skips the test.
-func earlier(t *testing.T) (path string) {
+func earlier(t *testing.T, commit string) (path string) {
 	t.Helper()
-	commit := os.Getenv(upgradeFrom)
-	if commit == "" {
-		t.Skip("it builds an earlier kvdemo, which takes minutes; run: make test-upgrade")
-	}
 	if err := exec.Command("git", "cat-file", "-e", commit+"^{commit}").Run(); err != nil {
 		t.Skipf("commit %s is not here, so there is no earlier kvdemo; in a clone with its history run: make test-upgrade UPGRADE_FROM=COMMIT", commit)
 	}
@@ -78,28 +75,83 @@ func (f *fleet) sameRevisions() {
 	}
 }
 
-// Members of an earlier program are upgraded one by one under load, taken back, and
-// upgraded again. Every acknowledged write is there, at each step.
-func TestMembersAreUpgradedAndTakenBack(t *testing.T) {
-	old := earlier(t)
-	for _, coding := range []string{"auto", "off"} {
-		t.Run("coding="+coding, func(t *testing.T) {
-			f := newFleetOf(t, map[int]string{1: old, 2: old, 3: old}, "--coding", coding)
-			f.healthy()
-			large := strings.Repeat("large value ", 20_000)
-			w := f.load(4)
-			for round, program := range []string{"", old, ""} {
-				for id := 1; id <= 3; id++ {
-					f.do("put", "large", large)
-					f.exchange(id, program)
-					require.Equal(t, large, strings.TrimSuffix(f.do("get", "large"), "\n"), "round %d, node %d", round, id)
-				}
-			}
-			require.Positive(t, w.stop())
-			f.sameRevisions()
-			f.stop()
-		})
+// gate is a gateway beside a fleet.
+type gate struct {
+	f              *fleet
+	listen, client string
+	cmd            *exec.Cmd // nil: it does not run
+}
+
+// exchange stops the gateway and starts it again with another program.
+func (g *gate) exchange(path string) {
+	g.stop()
+	var peers []string
+	for id, s := range g.f.nodes {
+		peers = append(peers, fmt.Sprintf("%d=%s", id, s.peer))
 	}
+	g.cmd = program(g.f.t, "gateway", "--id", "101", "--cluster", "9", "--peers", strings.Join(peers, ","), "--listen", g.listen, "--client-listen", g.client)
+	if path != "" {
+		g.cmd.Path, g.cmd.Args[0] = path, path
+	}
+	require.NoError(g.f.t, g.cmd.Start())
+	eventually(g.f.t, "the gateway to serve", func() bool {
+		return kvdemo(g.f.t.Context(), "", "get", "large", "--endpoints", g.client, "--timeout", "3s").code == 0
+	})
+}
+
+func (g *gate) stop() {
+	if g.cmd != nil {
+		require.NoError(g.f.t, g.cmd.Process.Signal(syscall.SIGTERM))
+		require.NoError(g.f.t, g.cmd.Wait(), "the gateway stops well")
+	}
+}
+
+// Members of an earlier program are upgraded one by one under load, taken back, and
+// upgraded again, and so is a gateway, if the earlier program knows gateways. Every acknowledged write is there, at
+// each step.
+func TestMembersAreUpgradedAndTakenBack(t *testing.T) {
+	commits := strings.Fields(os.Getenv(upgradeFrom))
+	if len(commits) == 0 {
+		t.Skip("it builds earlier kvdemos, which takes minutes; run: make test-upgrade")
+	}
+	for _, commit := range commits {
+		old := earlier(t, commit)
+		help, err := exec.Command(old, "--help").Output()
+		require.NoError(t, err)
+		gates := strings.Contains(string(help), "\n  gateway ")
+		for _, coding := range []string{"auto", "off"} {
+			t.Run(commit+"/coding="+coding, func(t *testing.T) { upgrade(t, old, gates, coding) })
+		}
+	}
+}
+
+func upgrade(t *testing.T, old string, gates bool, coding string) {
+	f := newFleetOf(t, map[int]string{1: old, 2: old, 3: old}, "--coding", coding)
+	f.healthy()
+	large := strings.Repeat("large value ", 20_000)
+	f.do("put", "large", large)
+	loads := []*traffic{f.load(4)}
+	g := &gate{f: f, listen: freePort(t), client: freePort(t)}
+	if gates {
+		g.exchange(old)
+		loads = append(loads, f.loadAt([]string{g.client}, 2, "by the gateway "))
+	}
+	for round, program := range []string{"", old, ""} {
+		for id := 1; id <= 3; id++ {
+			f.do("put", "large", large)
+			f.exchange(id, program)
+			require.Equal(t, large, strings.TrimSuffix(f.do("get", "large"), "\n"), "round %d, node %d", round, id)
+			if gates && id == 1+round {
+				g.exchange(program)
+			}
+		}
+	}
+	for _, w := range loads {
+		require.Positive(t, w.stop())
+	}
+	g.stop()
+	f.sameRevisions()
+	f.stop()
 }
 
 // formatRow is a line of the table of formats in docs/upgrading.md.
