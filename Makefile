@@ -263,7 +263,7 @@ bench-slow-quick: ## the same, printed, with one short round of three nodes (abo
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench slow --quick
 
 # What YCSB and etcd need is kept in .cache, and made again when what it is made of changes.
-YCSB := cmd/weftbench/internal/redisbench/ycsb
+YCSB := cmd/weftbench/internal/ycsb/java
 MAVEN_COPY := org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies
 
 .PHONY: ycsb
