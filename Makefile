@@ -293,7 +293,7 @@ bench-ycsb: ycsb etcd-released etcd-on-weft ## kvdemo, etcd on Weft and etcd by 
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench ycsb --out docs/data/ycsb.md
 
 .PHONY: bench-ycsb-quick
-bench-ycsb-quick: ycsb etcd-released etcd-on-weft ## the same, printed, with one short round (about 5 minutes)
+bench-ycsb-quick: ycsb etcd-released etcd-on-weft ## the same, printed, with one short round (about 7 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench ycsb --quick
 
 .PHONY: bench-redis

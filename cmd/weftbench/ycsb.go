@@ -30,7 +30,7 @@ func newYCSB() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if quick {
-				b.Rounds, b.Client.Time, b.Records = 1, time.Second, 1000
+				b.Rounds, b.Client.Time, b.Records = 1, 3*time.Second, 1000
 			}
 			b.Delays = []time.Duration{0, wide}
 			if err := lab.Publishable(out.out, b.Rounds); err != nil {

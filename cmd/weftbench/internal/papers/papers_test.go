@@ -80,7 +80,7 @@ func TestEveryRowIsRunOrSaysWhyNot(t *testing.T) {
 }
 
 // cheap are rows that take a few milliseconds, one or two of each world.
-var cheap = []string{"crossword/3", "crossword/7c", "crossword/14", "flexraft/T1", "flexraft/13", "flexraft/14", "bodega/14", "compartments/18c"}
+var cheap = []string{"crossword/1", "crossword/3", "crossword/7c", "crossword/13", "crossword/14", "flexraft/T1", "flexraft/13", "flexraft/14", "bodega/14", "compartments/18c"}
 
 // TestRowsPrintTheSameTwice writes pages with a few rows, twice.
 func TestRowsPrintTheSameTwice(t *testing.T) {
