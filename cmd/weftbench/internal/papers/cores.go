@@ -145,6 +145,28 @@ func leaderPre(b *Bench) (*Result, error) {
 	return res, nil
 }
 
+// firstReads is reads at a new leader, of values that it was sent in parts.
+func firstReads(b *Bench) (*Result, error) {
+	calm := newGrid("reads at a new leader", "value, reads", "ms", false)
+	first := newGrid("a read asked when the votes are in, with the first commit of the new leader", "value", "ms", false)
+	for _, n := range []int{16 << 10, 256 << 10, 2 << 20} {
+		for _, side := range named() {
+			took, err := virtual.FirstReads{Voters: 7, Entries: 10, Size: n, Rest: time.Second, Reads: 11, Seed: b.Seed}.Run(side)
+			if err != nil {
+				return nil, err
+			}
+			sum := time.Duration(0)
+			for _, d := range took[1:] {
+				sum += d
+			}
+			first.put(size(n), side.Name, millis(took[0]))
+			calm.put(size(n)+", the first", side.Name, millis(took[1]))
+			calm.put(size(n)+", mean of ten", side.Name, millis(sum/10))
+		}
+	}
+	return result(calm, first), nil
+}
+
 // followerBack is the time in which a follower that was away has all entries, and the bytes sent to it.
 func followerBack(b *Bench) (*Result, error) {
 	const entries = 100

@@ -25,6 +25,7 @@ var weaker = []Claim{
 	{"FlexRaft", "entries in flight are coded anew, and holders overwrite acknowledged entries"},
 	{"FlexRaft+", "bytes are those of FlexRaft; worked out, not run"},
 	{"Crossword", "a later leader may store an entry with fewer shards: two leaders that fail in turn can lose it"},
+	{"Chain Replication", "at the first failure the chain stands still until a service outside of it takes the machine out"},
 	{"Bodega, published", "answers that are not linearizable are possible (lines 36 and 39 of its Figure 17)"},
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/tpcc"
 	"github.com/weftraft/weft/internal/lab"
+	"github.com/weftraft/weft/internal/svg"
 )
 
 // replication are the sides of the transactions.
@@ -77,7 +78,6 @@ func byTransactions(b *Bench) (*Result, error) {
 		newGrid("mean latency of New-Order", "deployment", "ms", false),
 		newGrid("bytes on all links", "deployment", "MB/s", false), newGrid("the most loaded link", "deployment", "% of its rate", false),
 	}
-	sizes := lab.Table{Title: "bytes of an entry's command, full copies, all nodes lead, 1000 Mbit/s", Rows: [][]string{{"text", "entries", "10%", "50%", "90%", "99%", "most", "4 KB and more"}}}
 	checked := 0
 	for _, d := range deployments() {
 		for _, s := range replication {
@@ -89,34 +89,45 @@ func byTransactions(b *Bench) (*Result, error) {
 			for i, v := range []float64{o.NewOrders, o.All, millis(o.P50), millis(o.P99), millis(o.Means[0]), o.Wire / 1e6, 100 * o.Busiest} {
 				grids[i].put(d.words(), s.name, v)
 			}
-			if s.side == tpcc.Full && d == (deployment{mbit: 1000, text: d.text}) {
-				sizes.Rows = append(sizes.Rows, profile(d.text, o.Payloads))
-			}
 		}
 		fmt.Fprintln(b.Progress, d.words())
 	}
-	sizes.Notes = []string{fmt.Sprintf("At the end of each run the conditions 1 to 10 and 12 of clause 3.3.2 hold on the state of each replica (%d in all), and the replicas of a range are equal.", checked)}
 	// Throughput is compared; think times bound it, so that those rows say nothing.
 	res := result(grids[1])
 	for _, g := range append([]*grid{grids[0]}, grids[2:]...) {
 		res.show(g)
 	}
-	res.Tables = append(res.Tables, sizes)
+	last := &res.Tables[len(res.Tables)-1]
+	last.Notes = []string{fmt.Sprintf("At the end of each run the conditions 1 to 10 and 12 of clause 3.3.2 hold on the state of each replica (%d in all), and the replicas of a range are equal.", checked)}
 	return res, nil
 }
 
-// profile is the distribution of sizes, as Figure 1 has it.
-func profile(text int, sizes []int) []string {
-	slices.Sort(sizes)
-	row := []string{strconv.Itoa(text) + "x", strconv.Itoa(len(sizes))}
-	large := 0
-	for _, n := range sizes {
-		if n >= 4<<10 {
-			large++
+// bySizes is Figure 1: the sizes of what our transactions replicate.
+func bySizes(b *Bench) (*Result, error) {
+	t := lab.Table{Title: "bytes of an entry's command, full copies, all nodes lead, 1000 Mbit/s", Rows: [][]string{{"text", "entries", "10%", "50%", "90%", "99%", "most", "4 KB and more"}}}
+	chart := svg.Chart{Title: "sizes of commands", X: "bytes", Y: "% of the entries with so many, or fewer", LogX: true}
+	large := map[int]float64{}
+	for _, text := range []int{1, 8} {
+		o, err := tpcc.Run(b.Ctx, b.transactions(deployment{mbit: 1000, text: text}), tpcc.Full)
+		if err != nil {
+			return nil, err
 		}
+		slices.Sort(o.Payloads)
+		row, name := []string{strconv.Itoa(text) + "x", strconv.Itoa(len(o.Payloads))}, fmt.Sprintf("text %dx", text)
+		for _, q := range []int{10, 50, 90, 99, 100} {
+			row = append(row, strconv.Itoa(o.Payloads[max(len(o.Payloads)*q/100-1, 0)]))
+		}
+		below, _ := slices.BinarySearch(o.Payloads, 4<<10)
+		large[text] = 100 * (1 - float64(below)/float64(len(o.Payloads)))
+		t.Rows = append(t.Rows, append(row, figure(large[text])+"%"))
+		line := svg.Series{Name: name}
+		for q := 1; q <= 100; q++ {
+			line.X, line.Y = append(line.X, float64(o.Payloads[max(len(o.Payloads)*q/100-1, 0)])), append(line.Y, float64(q))
+		}
+		chart.Series = append(chart.Series, line)
 	}
-	for _, q := range []int{10, 50, 90, 99, 100} {
-		row = append(row, strconv.Itoa(sizes[max(len(sizes)*q/100-1, 0)]))
-	}
-	return append(row, strconv.Itoa(100*large/max(len(sizes), 1))+"%")
+	return &Result{
+		Tables: []lab.Table{t}, Charts: []svg.Chart{chart},
+		Says: fmt.Sprintf("with text as specified %s%% of the entries have 4 KB or more, and with text of 8 times the length %s%%", figure(large[1]), figure(large[8])),
+	}, nil
 }

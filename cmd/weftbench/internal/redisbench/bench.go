@@ -20,6 +20,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/cmd/weftbench/internal/ycsb"
 	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/ports"
 )
@@ -32,7 +33,7 @@ type Config struct {
 	// Requests of one run of redis-benchmark with one client; those with more clients
 	// or a pipeline get some times as many.
 	Requests int
-	YCSB     YCSB
+	YCSB     ycsb.Client
 	Etcd     string // the program of a release of etcd; empty: etcd is left out
 	Dir      string // for data
 	Progress io.Writer
@@ -98,7 +99,7 @@ func Run(ctx context.Context, cfg Config) (rows []Row, err error) {
 			return nil, fmt.Errorf("%s is not installed: apt-get install redis-tools redis-server", tool)
 		}
 	}
-	if err := cfg.YCSB.check(); err != nil {
+	if err := cfg.YCSB.Check(); err != nil {
 		return nil, err
 	}
 	sides := []func(context.Context, Config) (*side, error){startKvdemo, startRedis}
@@ -222,12 +223,14 @@ func (s *side) measure(ctx context.Context, cfg Config, round int) (rows []Row, 
 	if cfg.YCSB.Dir == "" {
 		return rows, nil
 	}
-	got, err := cfg.YCSB.run(ctx, s, func(workload string) {
+	got, err := cfg.YCSB.Run(ctx, ycsb.Target{Binding: s.binding, Addresses: s.addresses}, func(workload string) {
 		fmt.Fprintf(cfg.Progress, "round %d of %d: %s, YCSB workload %s\n", round+1, cfg.Rounds, s.name, workload)
 	})
 	for _, r := range got {
-		r.Side, r.Round, r.Clients, r.Pipeline = s.name, round, cfg.YCSB.Clients, 1
-		rows = append(rows, r)
+		rows = append(rows, Row{
+			Side: s.name, Round: round, Tool: "YCSB", Test: r.Workload, Clients: cfg.YCSB.Clients, Pipeline: 1,
+			PerSecond: r.PerSecond, P50: r.P50, P99: r.P99, WriteP50: r.WriteP50, WriteP99: r.WriteP99, Failed: r.Failed,
+		})
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", s.name, err)

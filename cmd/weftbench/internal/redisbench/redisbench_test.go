@@ -4,11 +4,12 @@
 package redisbench
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/ycsb"
 )
 
 func TestParseCSV(t *testing.T) {
@@ -25,47 +26,8 @@ func TestParseCSV(t *testing.T) {
 	}
 }
 
-// printed is what YCSB's client prints, shortened.
-const printed = `[OVERALL], RunTime(ms), 1008
-[OVERALL], Throughput(ops/sec), 4021.8
-[TOTAL_GCs_G1_Old_Generation], Count, 0
-[READ], Operations, 2003
-[READ], AverageLatency(us), 270.5
-[READ], 50thPercentileLatency(us), 250
-[READ], 99thPercentileLatency(us), 1900
-[READ], Return=OK, 2000
-[READ], Return=NOT_FOUND, 3
-[CLEANUP], Operations, 8
-[UPDATE], Operations, 2051
-[UPDATE], 50thPercentileLatency(us), 800
-[UPDATE], 99thPercentileLatency(us), 5000
-[UPDATE], Return=OK, 2050
-[UPDATE], Return=ERROR, 1
-[READ-MODIFY-WRITE], Operations, 1000
-[READ-MODIFY-WRITE], 99thPercentileLatency(us), 9999
-`
-
-func TestParseYCSB(t *testing.T) {
-	r, err := parseYCSB(strings.NewReader(printed))
-	require.NoError(t, err)
-	row, err := r.row()
-	require.NoError(t, err)
-	require.Equal(t, Row{Tool: "YCSB", PerSecond: 4021.8, P50: 0.25, P99: 1.9, WriteP50: 0.8, WriteP99: 5, Failed: 4}, row)
-	_, err = parseYCSB(strings.NewReader("Exception in thread"))
-	require.ErrorContains(t, err, "printed no throughput: \"Exception in thread\"")
-	r, err = parseYCSB(strings.NewReader("[OVERALL], Throughput(ops/sec), 1\n[READ], Return=ERROR, 5\n"))
-	require.NoError(t, err)
-	_, err = r.row()
-	require.ErrorContains(t, err, "no operation succeeded, and 5 failed")
-}
-
-func TestYCSBThatIsNotThereIsNamed(t *testing.T) {
-	require.NoError(t, YCSB{}.check())
-	require.Error(t, YCSB{Dir: t.TempDir()}.check())
-}
-
 func TestReportSaysWhereKvdemoLoses(t *testing.T) {
-	cfg := Config{Nodes: 3, Rounds: 2, Requests: 10, YCSB: YCSB{Records: 5, Dir: "x", Clients: 4}}
+	cfg := Config{Nodes: 3, Rounds: 2, Requests: 10, YCSB: ycsb.Client{Records: 5, Dir: "x", Clients: 4}}
 	var rows []Row
 	for round, factor := range []float64{1, 3} {
 		rows = append(rows,
@@ -85,7 +47,7 @@ func TestReportSaysWhereKvdemoLoses(t *testing.T) {
 }
 
 func TestConfigNamesEveryMistake(t *testing.T) {
-	err := Config{YCSB: YCSB{Clients: 20_000, Time: time.Millisecond}}.Validate()
+	err := Config{YCSB: ycsb.Client{Clients: 20_000, Time: time.Millisecond}}.Validate()
 	for _, want := range []string{"--nodes: 0, want 1 to 9", "--rounds: 0", "--requests: 0", "--records: 0", "--clients: 20000, want 1 to 10000", "--time: 1ms, want 1s or more"} {
 		require.ErrorContains(t, err, want)
 	}

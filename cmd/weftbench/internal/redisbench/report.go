@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weftraft/weft/cmd/weftbench/internal/ycsb"
 	"github.com/weftraft/weft/internal/lab"
 )
 
@@ -98,9 +99,9 @@ func ycsbTable(cfg Config, rows []Row, cells []cell, redis, etcd *tally) lab.Tab
 	for _, c := range cells {
 		k, r, e := c.of(rows, sideKvdemo), c.of(rows, sideRedis), c.of(rows, sideEtcd)
 		name := c.test
-		for _, w := range workloads {
-			if w.name == c.test {
-				name += ": " + w.about
+		for _, w := range ycsb.Workloads {
+			if w.Name == c.test {
+				name += ": " + w.About
 			}
 		}
 		line := []string{name, rate(k), rate(r), rate(e), redis.times(k, r), etcd.times(k, e)}

@@ -20,7 +20,7 @@ func (w *sim) check() (replicas int, err error) {
 	for _, r := range w.ranges {
 		for _, m := range r.members {
 			if err := m.state.equal(r.leader.state); err != nil {
-				return 0, fmt.Errorf("range %d, node %d beside its leader: %w", r.id, m.id, err)
+				return 0, fmt.Errorf("range %d, node %d beside its leader: %w", r.id, m.ID, err)
 			}
 		}
 	}

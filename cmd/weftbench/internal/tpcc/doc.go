@@ -5,8 +5,7 @@
 // is a Raft group with five replicas among the nodes, the leader of a range evaluates what concerns its
 // rows, and the writes of a transaction are one batch, and so one entry, in each range.
 //
-// Replicas are real ones (internal/replica), and each applies committed bytes to a state of its own. All
-// groups of a node share its processor, its log's writer, and its link in each direction.
+// Replicas are real ones, and all groups of a node share what the node has: see package machines.
 //
 // A transaction declares its rows, and takes their locks in one order: by range, then by kind of row, then
 // by key, so that no two transactions wait for each other. The leader of a range has the range's lock
@@ -29,9 +28,6 @@
 //	txn.go        the way of a transaction through its ranges
 //	profiles.go   what the five transactions read and write
 //	terminals.go  terminals, and the mix
-//	node.go       a node: processor, log, links
-//	card.go       the links of a node, which all its groups share
-//	member.go     a replica at a node
 //	run.go        a run, and what is measured
 //	check.go      the consistency conditions, on each replica's own state
 package tpcc

@@ -5,10 +5,9 @@ package tpcc
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
+	"github.com/weftraft/weft/cmd/weftbench/internal/machines"
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/world"
@@ -72,16 +71,11 @@ type Outcome struct {
 
 // sim is a run.
 type sim struct {
-	world.Agenda
-	Costs  costs.Costs
+	*machines.World
 	plan   Plan
 	side   Side
 	scale  scale
-	draws  world.Draws
-	net    *world.Network
-	nodes  []*node
 	ranges []*ranged
-	err    error
 
 	txns    uint64
 	active  int
@@ -91,19 +85,32 @@ type sim struct {
 	payload []int
 }
 
+// ranged is a range: warehouses, their Raft group, and what its leader keeps in memory.
+type ranged struct {
+	id      uint64
+	first   int // warehouse
+	members []*member
+	leader  *member
+	locks   locks
+	looked  map[[2]int]int // where the oldest open order of a district was seen
+}
+
+// member is a replica of a range, with its state.
+type member struct {
+	*machines.Member
+	w     *sim
+	state *state
+}
+
+// propose has the range replicate a command, and calls done when the leader has applied it.
+func (m *member) propose(command []byte, done func()) {
+	if m.w.counts {
+		m.w.payload = append(m.w.payload, len(command))
+	}
+	m.Propose(command, done)
+}
+
 func (w *sim) rangeOf(warehouse int) *ranged { return w.ranges[warehouse/w.plan.PerRange] }
-
-func (w *sim) fail(format string, args ...any) {
-	if w.err == nil {
-		w.err = fmt.Errorf("at %v: "+format, append([]any{w.Now()}, args...)...)
-	}
-}
-
-func (w *sim) noted(bytes int) {
-	if w.counts {
-		w.payload = append(w.payload, bytes)
-	}
-}
 
 func (w *sim) done(t *txn) {
 	if w.counts {
@@ -111,33 +118,19 @@ func (w *sim) done(t *txn) {
 	}
 }
 
-// until lets time pass until something is the case, or for so long.
-func (w *sim) until(most time.Duration, done func() bool) bool {
-	for end := w.Now() + most; w.err == nil && !done(); {
-		if !w.Step(end) {
-			return done()
-		}
-	}
-	return w.err == nil
-}
-
 // newSim makes nodes and ranges, and waits until each range has its leader.
 func newSim(plan Plan, side Side) (*sim, error) {
-	w := &sim{Costs: costs.Fitted, plan: plan, side: side, draws: world.NewDraws(plan.Seed, 1),
-		scale: scale{plan.Ranges * plan.PerRange, plan.Customers, plan.Items, plan.Text}}
-	w.net = world.NewNetwork(&w.Agenda, world.NewDraws(plan.Seed, 2), plan.Nodes, &world.Traits{Least: plan.Delay})
-	for i := range plan.Nodes {
-		w.nodes = append(w.nodes, newNode(w, uint64(i)+1, i >= plan.Nodes-plan.Failed))
-	}
+	w := &sim{plan: plan, side: side, scale: scale{plan.Ranges * plan.PerRange, plan.Customers, plan.Items, plan.Text}}
+	w.World = machines.New(machines.Plan{Nodes: plan.Nodes, Failed: plan.Failed, Rate: plan.Rate, Delay: plan.Delay, Seed: plan.Seed})
 	for i := range plan.Ranges {
 		if err := w.found(i); err != nil {
 			return nil, err
 		}
 	}
-	if !w.until(time.Minute, w.led) {
-		w.fail("not each range has its leader")
+	if !w.Until(time.Minute, w.led) {
+		w.Fail("not each range has its leader")
 	}
-	return w, w.err
+	return w, w.Err()
 }
 
 // found begins a range: its leader is the first of its nodes that is not down.
@@ -159,24 +152,25 @@ func (w *sim) found(i int) error {
 	}
 	w.ranges = append(w.ranges, r)
 	for _, id := range peers {
-		n := w.nodes[id-1]
-		if n.failed {
+		n := w.Nodes[id-1]
+		if n.Failed {
 			continue
 		}
-		m, err := newMember(n, r, peers, newState(base, p.bug))
-		if err != nil {
+		m := &member{w: w, state: newState(base, p.bug)}
+		var err error
+		if m.Member, err = n.Join(machines.Place{Group: r.id, Peers: peers, Coding: w.side.coding(), Apply: m.state.apply}); err != nil {
 			return err
 		}
-		r.members, n.members[r.id], n.order = append(r.members, m), m, append(n.order, m)
+		r.members = append(r.members, m)
 	}
 	r.leader = r.members[0]
-	r.leader.campaign()
+	r.leader.Campaign()
 	return nil
 }
 
 func (w *sim) led() bool {
 	for _, r := range w.ranges {
-		if !r.leader.leads() {
+		if !r.leader.Leads() {
 			return false
 		}
 	}
@@ -190,7 +184,7 @@ func (w *sim) quiet() bool {
 	}
 	for _, r := range w.ranges {
 		for _, m := range r.members {
-			if m.state.commands != r.leader.state.commands {
+			if m.Applied != r.leader.Applied {
 				return false
 			}
 		}
@@ -216,13 +210,12 @@ func Run(ctx context.Context, plan Plan, side Side) (o Outcome, err error) {
 		}
 		w.After(settled+x.draws.Within(0, spread), x.next)
 	}
-	never := func() bool { return false }
-	w.until(settled+plan.Warm, never)
+	w.Pass(settled + plan.Warm)
 	w.counts = true
-	sent, spent := w.usage()
-	w.until(plan.Time, never)
+	sent, spent := w.Usage()
+	w.Pass(plan.Time)
 	w.counts, w.ending = false, true
-	after, spentAfter := w.usage()
+	after, spentAfter := w.Usage()
 	w.measure(&o)
 	for i := range sent {
 		bytes := float64(after[i] - sent[i])
@@ -230,14 +223,14 @@ func Run(ctx context.Context, plan Plan, side Side) (o Outcome, err error) {
 		o.Busiest = max(o.Busiest, bytes/plan.Time.Seconds()/plan.Rate)
 		o.Processor = max(o.Processor, (spentAfter[i]-spent[i]).Seconds()/plan.Time.Seconds())
 	}
-	if !w.until(time.Minute, w.quiet) {
-		w.fail("%d transactions do not end, or replicas lag", w.active)
+	if !w.Until(time.Minute, w.quiet) {
+		w.Fail("%d transactions do not end, or replicas lag", w.active)
 	}
-	if w.err == nil && !w.led() {
-		w.fail("a leader has changed")
+	if w.Err() == nil && !w.led() {
+		w.Fail("a leader has changed")
 	}
-	if w.err != nil {
-		return o, w.err
+	if w.Err() != nil {
+		return o, w.Err()
 	}
 	o.Checked, err = w.check()
 	return o, err
@@ -245,13 +238,6 @@ func Run(ctx context.Context, plan Plan, side Side) (o Outcome, err error) {
 
 // settled is the time in which leaders learn that their members take units.
 const settled = time.Second
-
-func (w *sim) usage() (sent []int, spent []time.Duration) {
-	for _, n := range w.nodes {
-		sent, spent = append(sent, n.out.sent), append(spent, n.cpu.Spent)
-	}
-	return sent, spent
-}
 
 func (w *sim) measure(o *Outcome) {
 	var all []time.Duration

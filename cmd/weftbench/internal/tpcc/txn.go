@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // txn is a transaction under way.
@@ -54,7 +55,7 @@ func (t *txn) read(k string) row {
 	r, ok := t.find(k)
 	if !ok {
 		table, w, d, id := parts(k)
-		t.w.fail("a transaction finds no row of table %d: %d, %d, %d", table, w, d, id)
+		t.w.Fail("a transaction finds no row of table %d: %d, %d, %d", table, w, d, id)
 		return row{n: make([]int64, 5)}
 	}
 	return r
@@ -94,7 +95,7 @@ func (t *txn) start() {
 	for _, p := range t.parts {
 		slices.SortFunc(p.wants, func(a, b want) int { return strings.Compare(a.key, b.key) })
 	}
-	t.home.leader.work(t.w.Costs.RPC, func() { t.lock(0) })
+	t.home.leader.Node.Work(t.w.Costs.RPC, func() { t.lock(0) })
 }
 
 // The bytes of a request for a lock or of an answer, beside rows.
@@ -119,12 +120,12 @@ func (t *txn) lock(i int) {
 
 // visit works at a range's leader, and comes back to the home range's.
 func (t *txn) visit(r *ranged, bytes int, do func(done func()), back func() int, then func()) {
-	from, to := t.home.leader.node, r.leader.node
+	from, to := t.home.leader.Node, r.leader.Node
 	if from == to {
 		do(then)
 		return
 	}
-	from.call(to, bytes, func() { do(func() { to.call(from, back(), then) }) })
+	from.Call(to, wire.ClassAppend, bytes, func() { do(func() { to.Call(from, wire.ClassAppend, back(), then) }) })
 }
 
 func short() int { return askBytes }
@@ -148,7 +149,7 @@ func (t *txn) locked() {
 		t.put(key(records, t.home.first, 0, int(t.id), 0), nil, int64(len(t.batches)))
 	}
 	slices.SortFunc(t.batches, func(a, b *batch) int { return int(a.r.id) - int(b.r.id) })
-	t.home.leader.work(costs.PerKiB(bytes, t.w.Costs.CallKiB), func() { t.prepare(0) })
+	t.home.leader.Node.Work(costs.PerKiB(bytes, t.w.Costs.CallKiB), func() { t.prepare(0) })
 }
 
 // prepare has the other ranges keep their intents, and then commits at home.

@@ -1,13 +1,11 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package tpcc
+package machines
 
 import (
 	"slices"
 	"time"
-
-	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
 	"github.com/weftraft/weft/internal/replica"
@@ -15,32 +13,32 @@ import (
 	"github.com/weftraft/weft/internal/world"
 )
 
-// node is a machine with one processor, one disk, and a link in each direction.
-type node struct {
-	w       *sim
-	id      uint64
-	failed  bool
+// Node is a machine with one processor, one disk, and a link in each direction.
+type Node struct {
+	w       *World
+	ID      uint64
+	Failed  bool
 	cpu     world.CPU
 	spent   time.Duration // of the processor, at the last tick
 	busy    float64       // share of the time between the last two ticks
 	out     card
 	entered time.Duration // when all packets have come in
-	members map[uint64]*member
-	order   []*member
+	members map[uint64]*Member
+	order   []*Member
 
 	disk    world.Spindle
 	queue   []logWrite
 	writing bool
 }
 
-// logWrite is a write to the log of a group.
+// logWrite is a write to the log of a group: the processor's time, and what happens when it is durable.
 type logWrite struct {
-	m *member
-	*replica.Append
+	cost time.Duration
+	then func()
 }
 
-func newNode(w *sim, id uint64, failed bool) *node {
-	n := &node{w: w, id: id, failed: failed, members: map[uint64]*member{}, disk: world.NewSpindle(&w.Agenda)}
+func newNode(w *World, id uint64, failed bool) *Node {
+	n := &Node{w: w, ID: id, Failed: failed, members: map[uint64]*Member{}, disk: world.NewSpindle(&w.Agenda)}
 	n.out = card{n: n, conns: map[conn]*queue{}}
 	n.cpu.After = w.After
 	if !failed {
@@ -49,26 +47,26 @@ func newNode(w *sim, id uint64, failed bool) *node {
 	return n
 }
 
-// work has the processor do something.
-func (n *node) work(cost time.Duration, then func()) {
+// Work has the processor do something.
+func (n *Node) Work(cost time.Duration, then func()) {
 	n.cpu.Add(func() (time.Duration, func()) { return cost, then })
 }
 
-func (n *node) tick() {
+func (n *Node) tick() {
 	n.w.After(tick, n.tick)
 	n.busy, n.spent = min((n.cpu.Spent-n.spent).Seconds()/tick.Seconds(), 1), n.cpu.Spent
-	n.work(time.Duration(n.w.Costs.Second.Seconds()*float64(tick)), func() {})
+	n.Work(time.Duration(n.w.Costs.Second.Seconds()*float64(tick)), func() {})
 	for _, m := range n.order {
 		m.drive.Post(0, func(r *replica.Replica) { r.Tick(n.w.Now()) })
 	}
 }
 
-// call sends a message between transactions' ranges.
-func (n *node) call(to *node, bytes int, then func()) {
+// Call sends a frame with a message beside those of replicas.
+func (n *Node) Call(to *Node, class wire.Class, bytes int, then func()) {
 	c := &n.w.Costs
-	n.work(c.FrameOut+c.Message+costs.PerKiB(bytes, c.KiBOut), func() {
-		n.out.put(to.id, wire.ClassAppend, bytes, func() {
-			to.work(c.FrameIn+c.Message+costs.PerKiB(bytes, c.KiBIn), then)
+	n.Work(c.FrameOut+c.Message+costs.PerKiB(bytes, c.KiBOut), func() {
+		n.out.put(to.ID, class, bytes, func() {
+			to.Work(c.FrameIn+c.Message+costs.PerKiB(bytes, c.KiBIn), then)
 		})
 	})
 }
@@ -81,17 +79,17 @@ type frame struct {
 }
 
 // send sends messages; what goes to a node in one class is a frame.
-func (n *node) send(messages []wire.Message) {
+func (n *Node) send(messages []wire.Message) {
 	var frames []*frame
 	c, cost := &n.w.Costs, time.Duration(0)
 	for _, m := range messages {
-		if n.w.nodes[m.To-1].failed {
+		if n.w.Nodes[m.To-1].Failed {
 			n.members[m.Group].drive.Unreachable(m.To)
 			continue
 		}
 		b, err := m.MarshalBinary()
 		if err != nil {
-			n.w.fail("node %d encodes a message: %v", n.id, err)
+			n.w.Fail("node %d encodes a message: %v", n.ID, err)
 			return
 		}
 		at := conn{m.To, m.Class()}
@@ -105,20 +103,20 @@ func (n *node) send(messages []wire.Message) {
 	for _, f := range frames {
 		cost += c.FrameOut + time.Duration(len(f.messages))*c.Message + costs.PerKiB(f.bytes, c.KiBOut)
 	}
-	n.work(cost, func() {
+	n.Work(cost, func() {
 		for _, f := range frames {
-			n.out.put(f.to, f.class, f.bytes, func() { n.w.nodes[f.to-1].receive(f) })
+			n.out.put(f.to, f.class, f.bytes, func() { n.w.Nodes[f.to-1].receive(f) })
 		}
 	})
 }
 
-func (n *node) receive(f *frame) {
+func (n *Node) receive(f *frame) {
 	c := &n.w.Costs
-	n.work(c.FrameIn+time.Duration(len(f.messages))*c.Message+costs.PerKiB(f.bytes, c.KiBIn), func() {
+	n.Work(c.FrameIn+time.Duration(len(f.messages))*c.Message+costs.PerKiB(f.bytes, c.KiBIn), func() {
 		for _, b := range f.messages {
 			var m wire.Message
 			if err := m.UnmarshalBinary(b); err != nil {
-				n.w.fail("node %d decodes a message: %v", n.id, err)
+				n.w.Fail("node %d decodes a message: %v", n.ID, err)
 				return
 			}
 			n.members[m.Group].receive(m)
@@ -126,31 +124,35 @@ func (n *node) receive(f *frame) {
 	})
 }
 
+// Log writes so many bytes to the log, in an entry beside those of replicas.
+func (n *Node) Log(bytes int, then func()) {
+	n.log(n.w.Costs.Entry+costs.PerKiB(bytes, n.w.Costs.LogKiB), then)
+}
+
+func (n *Node) log(cost time.Duration, then func()) {
+	n.queue = append(n.queue, logWrite{cost, then})
+	n.write()
+}
+
 // write begins a round of the log's writer, which all groups share.
-func (n *node) write() {
+func (n *Node) write() {
 	if n.writing || len(n.queue) == 0 {
 		return
 	}
 	n.writing = true
 	n.cpu.Add(func() (time.Duration, func()) {
-		c, round := &n.w.Costs, n.queue
+		round, cost := n.queue, n.w.Costs.Write
 		n.queue = nil
-		cost := c.Write
 		for _, x := range round {
-			for _, e := range x.Write.Entries {
-				cost += c.Entry + costs.PerKiB(proto.Size(e), c.LogKiB)
-			}
+			cost += x.cost
 		}
 		return cost, func() { n.disk.Do(syncTime, func() { n.written(round) }) }
 	})
 }
 
-func (n *node) written(round []logWrite) {
+func (n *Node) written(round []logWrite) {
 	for _, x := range round {
-		if err := x.m.entries.Append(x.Write, nil); err != nil {
-			n.w.fail("node %d writes its log: %v", n.id, err)
-		}
-		x.m.drive.Post(0, func(r *replica.Replica) { r.AppendDone(*x.Append) })
+		x.then()
 	}
 	n.writing = false
 	n.write()

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package tpcc
+package machines
 
 import (
 	"time"
@@ -17,7 +17,7 @@ const packet = 8 << 10
 // takes the node's rate. Pushed units, which have no urgency, leave when nothing else waits, as they do
 // in the transport.
 type card struct {
-	n     *node
+	n     *Node
 	conns map[conn]*queue
 	due   [2][]*queue // urgent, and not
 	busy  bool
@@ -88,7 +88,7 @@ func (c *card) next() {
 		if len(q.frames) > 0 {
 			c.turn(q)
 		}
-		w.net.Send(c.n.id, q.to, world.Frame{Bytes: n, Lane: int(q.class), Ordered: true, Arrive: func(bool) { w.nodes[q.to-1].enter(n, arrive) }})
+		w.net.Send(c.n.ID, q.to, world.Frame{Bytes: n, Lane: int(q.class), Ordered: true, Arrive: func(bool) { w.Nodes[q.to-1].enter(n, arrive) }})
 		c.next()
 	})
 }
@@ -104,11 +104,11 @@ func (c *card) waiting(to uint64) (bytes int, known bool) {
 }
 
 // enter takes the node's link in for a packet.
-func (n *node) enter(bytes int, arrive func()) {
+func (n *Node) enter(bytes int, arrive func()) {
 	n.entered = max(n.entered, n.w.Now()) + n.w.sending(bytes)
 	n.w.At(n.entered, arrive)
 }
 
-func (w *sim) sending(bytes int) time.Duration {
+func (w *World) sending(bytes int) time.Duration {
 	return time.Duration(float64(bytes) / w.plan.Rate * float64(time.Second))
 }

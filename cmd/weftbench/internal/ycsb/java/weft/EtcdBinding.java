@@ -37,6 +37,7 @@ import site.ycsb.Status;
 public final class EtcdBinding extends DB {
   private static final AtomicInteger NEXT = new AtomicInteger();
   private static final Map<String, Client> CLIENTS = new ConcurrentHashMap<>();
+  private static final int LARGEST = 64 << 20; // bytes of an answer: scans of large records
   private static final AtomicInteger USERS = new AtomicInteger();
 
   private KV etcd;
@@ -47,7 +48,7 @@ public final class EtcdBinding extends DB {
     String[] addresses = getProperties().getProperty("addresses", "").split(",");
     String address = addresses[NEXT.getAndIncrement() % addresses.length];
     USERS.incrementAndGet();
-    etcd = CLIENTS.computeIfAbsent(address, a -> Client.builder().endpoints("http://" + a).build()).getKVClient();
+    etcd = CLIENTS.computeIfAbsent(address, a -> Client.builder().endpoints("http://" + a).maxInboundMessageSize(LARGEST).build()).getKVClient();
     fieldCount = Integer.parseInt(getProperties().getProperty("fieldcount", "10"));
   }
 

@@ -1,7 +1,13 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package redisbench
+// Package ycsb runs the Yahoo! Cloud Serving Benchmark: its own client, with its own core workloads, and
+// the bindings in the folder java. Bench drives kvdemo, etcd on Weft and released etcd.
+//
+//	client.go  the client, and what it prints
+//	bench.go   sides and rounds
+//	report.go  the tables
+package ycsb
 
 import (
 	"bytes"
@@ -15,26 +21,43 @@ import (
 	"time"
 )
 
-// YCSB says how the Yahoo! Cloud Serving Benchmark is run: its own client, with its own
-// core workloads, and the bindings in the folder ycsb.
-type YCSB struct {
+// Client says how YCSB is run.
+type Client struct {
 	// Dir has what make ycsb puts there: the folder lib, with YCSB and the clients, and
 	// classes, with the bindings. Empty: YCSB is left out.
 	Dir     string
 	Records int
 	Clients int // threads of the client, spread over the nodes
 	Time    time.Duration
+	// Value, unless 0, is the bytes of a record, in one field; by default a record has ten fields of 100
+	// bytes.
+	Value int
 }
 
-// workload is one of YCSB's core workloads, by the properties that make it.
-type workload struct {
-	name, about string
+// Target is what the client drives.
+type Target struct {
+	Binding   string // RedisBinding or EtcdBinding
+	Addresses []string
+}
+
+// Result is what YCSB's client says of a workload. Times are milliseconds: P50 and P99 of reads or scans,
+// WriteP50 and WriteP99 of writes.
+type Result struct {
+	Workload                     string
+	PerSecond                    float64
+	P50, P99, WriteP50, WriteP99 float64
+	Failed                       int64
+}
+
+// Workload is one of YCSB's core workloads, by the properties that make it.
+type Workload struct {
+	Name, About string
 	properties  []string
 }
 
-// workloads are YCSB's own, in the order that YCSB advises: E comes last, as D and E
+// Workloads are YCSB's own, in the order that YCSB advises: E comes last, as D and E
 // insert records.
-var workloads = []workload{
+var Workloads = []Workload{
 	{"A", "half reads, half updates", []string{"readproportion=0.5", "updateproportion=0.5", "requestdistribution=zipfian"}},
 	{"B", "95% reads, 5% updates", []string{"readproportion=0.95", "updateproportion=0.05", "requestdistribution=zipfian"}},
 	{"C", "reads only", []string{"readproportion=1", "updateproportion=0", "requestdistribution=zipfian"}},
@@ -43,8 +66,8 @@ var workloads = []workload{
 	{"E", "95% scans of 1 to 100 records, 5% inserts", []string{"readproportion=0", "updateproportion=0", "scanproportion=0.95", "insertproportion=0.05", "requestdistribution=zipfian", "maxscanlength=100", "scanlengthdistribution=uniform"}},
 }
 
-// check says whether YCSB is there.
-func (y YCSB) check() error {
+// Check says whether YCSB is there.
+func (y Client) Check() error {
 	if y.Dir == "" {
 		return nil
 	}
@@ -59,39 +82,41 @@ func (y YCSB) check() error {
 	return nil
 }
 
-// run loads the records and runs the workloads.
-func (y YCSB) run(ctx context.Context, s *side, progress func(workload string)) (rows []Row, err error) {
+// Run loads the records and runs the workloads.
+func (y Client) Run(ctx context.Context, t Target, progress func(workload string)) (all []Result, err error) {
 	progress("load")
-	if _, err := y.client(ctx, s, "-load", y.Records); err != nil {
+	if _, err := y.client(ctx, t, "-load", y.Records); err != nil {
 		return nil, err
 	}
 	records := y.Records
-	for _, w := range workloads {
-		progress(w.name)
+	for _, w := range Workloads {
+		progress(w.Name)
 		properties := append([]string{"operationcount=1000000000", fmt.Sprintf("maxexecutiontime=%d", int(y.Time.Seconds()))}, w.properties...)
-		results, err := y.client(ctx, s, "-t", records, properties...)
+		results, err := y.client(ctx, t, "-t", records, properties...)
 		if err != nil {
-			return rows, fmt.Errorf("workload %s: %w", w.name, err)
+			return all, fmt.Errorf("workload %s: %w", w.Name, err)
 		}
-		row, err := results.row()
+		one, err := results.of(w.Name)
 		if err != nil {
-			return rows, fmt.Errorf("workload %s: %w", w.name, err)
+			return all, fmt.Errorf("workload %s: %w", w.Name, err)
 		}
-		row.Test = w.name
-		rows = append(rows, row)
+		all = append(all, one)
 		records += int(results["INSERT"]["Return=OK"])
 	}
-	return rows, nil
+	return all, nil
 }
 
 // client runs YCSB's client once.
-func (y YCSB) client(ctx context.Context, s *side, phase string, records int, properties ...string) (results, error) {
+func (y Client) client(ctx context.Context, t Target, phase string, records int, properties ...string) (results, error) {
 	args := []string{
 		"-cp", filepath.Join(y.Dir, "classes") + string(filepath.ListSeparator) + filepath.Join(y.Dir, "lib", "*"),
-		"site.ycsb.Client", phase, "-db", "weft." + s.binding, "-threads", strconv.Itoa(y.Clients),
+		"site.ycsb.Client", phase, "-db", "weft." + t.Binding, "-threads", strconv.Itoa(y.Clients),
+	}
+	if y.Value > 0 {
+		properties = append([]string{"fieldcount=1", fmt.Sprintf("fieldlength=%d", y.Value)}, properties...)
 	}
 	for _, p := range append([]string{
-		"workload=site.ycsb.workloads.CoreWorkload", "addresses=" + strings.Join(s.addresses, ","), fmt.Sprintf("recordcount=%d", records),
+		"workload=site.ycsb.workloads.CoreWorkload", "addresses=" + strings.Join(t.Addresses, ","), fmt.Sprintf("recordcount=%d", records),
 		"measurementtype=hdrhistogram", "hdrhistogram.percentiles=50,99",
 	}, properties...) {
 		args = append(args, "-p", p)
@@ -144,9 +169,9 @@ func parseYCSB(r io.Reader) (results, error) {
 	return found, nil
 }
 
-// row takes what the report has of a workload.
-func (r results) row() (Row, error) {
-	row := Row{Tool: "YCSB"}
+// of takes what a report has of a workload.
+func (r results) of(workload string) (Result, error) {
+	row := Result{Workload: workload}
 	percentile := func(operation string, p int) float64 {
 		return r[operation][fmt.Sprintf("%dthPercentileLatency(us)", p)] / 1000
 	}
