@@ -146,7 +146,7 @@ func TestBadCommandLines(t *testing.T) {
 		{[]string{"reads", "--real", "--real-rounds", "3", "--out", "x.md"}, []string{"--out: 3 rounds, want 5 or more"}},
 		{[]string{"redis", "--kvdemo", "x", "--quick", "--out", "x.md"}, []string{"--out: 1 rounds, want 5 or more"}},
 		{[]string{"ycsb", "--kvdemo", "x", "--quick", "--out", "x.md"}, []string{"--out: 1 rounds, want 5 or more"}},
-		{[]string{"ycsb", "--kvdemo", "x", "--values", "0", "--wide", "2s"}, []string{"--values: 0", "--delays: 2s"}},
+		{[]string{"ycsb", "--kvdemo", "x", "--values", "0", "--delays", "2s"}, []string{"--values: 0", "--delays: 2s"}},
 		{[]string{"loop", "--id", "1", "--peers", "2=h:1"}, []string{"--id: 1, want a member named in --peers"}},
 		{[]string{"loop", "--id", "1", "--peers", "1=h:1,1=h:2"}, []string{`--peers: "1=h:2", want id=host:port, each id once`}},
 	} {

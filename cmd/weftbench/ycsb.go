@@ -16,7 +16,6 @@ func newYCSB() *cobra.Command {
 	var (
 		nodes programs
 		b     ycsb.Bench
-		wide  time.Duration
 		quick bool
 		data  string
 		out   outFlags
@@ -32,7 +31,6 @@ func newYCSB() *cobra.Command {
 			if quick {
 				b.Rounds, b.Client.Time, b.Records = 1, 3*time.Second, 1000
 			}
-			b.Delays = []time.Duration{0, wide}
 			if err := lab.Publishable(out.out, b.Rounds); err != nil {
 				return err
 			}
@@ -52,11 +50,11 @@ func newYCSB() *cobra.Command {
 	flags.IntVar(&b.Nodes, "nodes", 3, "of each cluster, 1 to 9")
 	flags.IntVar(&b.Rounds, "rounds", lab.LeastRounds, "how often each side is measured")
 	flags.IntSliceVar(&b.Values, "values", []int{1 << 10, 64 << 10}, "bytes of a record")
-	flags.DurationVar(&wide, "wide", 15*time.Millisecond, "between two nodes of the wide network, in one direction")
+	flags.DurationSliceVar(&b.Delays, "delays", []time.Duration{0, 15 * time.Millisecond}, "between two nodes, in one direction: a network each; 0s is a LAN")
 	flags.IntVar(&b.CodeFrom, "coding-threshold", 4096, "bytes from which Weft codes")
 	flags.IntVar(&b.Records, "records", 10_000, "records of 1 KB; there are as much fewer of larger ones, down to 1000")
 	flags.IntVar(&b.Clients, "clients", 32, "threads of YCSB's client")
-	flags.DurationVar(&b.Client.Time, "time", 5*time.Second, "of one workload, in whole seconds")
+	flags.DurationVar(&b.Client.Time, "time", 10*time.Second, "of one workload, in whole seconds")
 	flags.StringVar(&b.Client.Dir, "ycsb", ".cache/ycsb", "what make ycsb made")
 	flags.StringVar(&b.Etcd, "etcd", ".cache/etcd-released/etcd", "the program of etcd that make etcd-released built")
 	flags.StringVar(&b.EtcdOnWeft, "etcd-on-weft", ".cache/etcd-on-weft/etcd", "the program of etcd that make etcd-on-weft built")

@@ -63,7 +63,7 @@ func page(list []Measured) string {
 	fmt.Fprintf(&b, `# Four papers
 
 Weft's design rests on four papers. Each of their figures and tables with results is a row here, with what the paper printed and what
-Weft prints in the same setting: %d rows are run, and %d are not, with the reason. The commands list the rows, run one, and run all and write the pages:
+Weft prints in the same setting: rows that are run: %d; not run, with the reason: %d. The commands list the rows, run one, and run all and write the pages:
 
 `+"```sh\ngo run ./cmd/weftbench papers --list\ngo run ./cmd/weftbench papers --figure crossword/6c\ngo run ./cmd/weftbench papers --out docs\n```"+`
 

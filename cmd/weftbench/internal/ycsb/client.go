@@ -128,10 +128,13 @@ func (y Client) client(ctx context.Context, t Target, phase string, records int,
 		return nil, fmt.Errorf("YCSB's client: %w: %s", err, tail(said.String()))
 	}
 	r, err := parseYCSB(&out)
-	if err == nil && phase == "-load" && int(r["INSERT"]["Return=OK"]) != records {
-		err = fmt.Errorf("YCSB loaded %.0f of %d records: %s", r["INSERT"]["Return=OK"], records, tail(said.String()))
+	if err != nil {
+		return nil, fmt.Errorf("%w; it said: %s", err, tail(said.String()))
 	}
-	return r, err
+	if phase == "-load" && int(r["INSERT"]["Return=OK"]) != records {
+		return nil, fmt.Errorf("YCSB loaded %.0f of %d records: %s", r["INSERT"]["Return=OK"], records, tail(said.String()))
+	}
+	return r, nil
 }
 
 // tail returns the end of a text, where the reasons are.
