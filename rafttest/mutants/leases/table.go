@@ -49,7 +49,7 @@ var table = []bug{
 	}}}, ""},
 	{"L3", "the grantor counts ticks", "leases/work.go",
 		[][2]string{{countTicks[0][0], countTicks[0][1] + "	for _, p := range n.peers {\n		if ticksLeft[p] -= n.cfg.Heartbeat / 2; ticksLeft[p] <= 0 {\n			p.promise.until = min(p.promise.until, n.latest)\n		}\n	}\n"},
-			{countTicks[1][0], "var ticksLeft = map[*peer]time.Duration{}\n\n" + countTicks[1][1]}, {"package leases\n", "package leases\n\nimport \"time\"\n"}},
+			{countTicks[1][0], "var ticksLeft = map[*peer]time.Duration{}\n\n" + countTicks[1][1]}},
 		[]mutate.Change{{File: "leases/grantor.go", Edits: [][2]string{
 			{"	p.promise = promise{until", "	ticksLeft[p] = max(ticksLeft[p], d)\n	p.promise = promise{until"},
 		}}}, ""},
