@@ -79,7 +79,7 @@ func (a *admin) AddMember(ctx context.Context, req *kvpb.AddMemberRequest) (*kvp
 // PromoteMember implements kvpb.AdminServer.
 func (a *admin) PromoteMember(ctx context.Context, req *kvpb.PromoteMemberRequest) (*kvpb.MembersResponse, error) {
 	return a.change(ctx, req.GetId(), func(ctx context.Context) error {
-		if err := a.known(req.GetId()); err != nil {
+		if err := a.known(ctx, req.GetId()); err != nil {
 			return err
 		}
 		return a.promote(ctx, req.GetId())
@@ -110,7 +110,7 @@ func (a *admin) RemoveMember(ctx context.Context, req *kvpb.RemoveMemberRequest)
 		return nil, refusal(codes.Unavailable, "a node does not remove itself: ask another one")
 	}
 	return a.change(ctx, id, func(ctx context.Context) error {
-		if err := a.known(id); err != nil {
+		if err := a.known(ctx, id); err != nil {
 			return err
 		}
 		// Group 1, by which nodes hear of each other's addresses, comes last.
@@ -199,12 +199,28 @@ func (a *admin) table(ctx context.Context) (table, error) {
 	return a.n.readTable()
 }
 
-// known returns an error if there is no node of that id, and never was.
-func (a *admin) known(id uint64) error {
+// known returns an error if there is no node of that id, and never was, as of now: a node that joins knows no
+// members at first.
+func (a *admin) known(ctx context.Context, id uint64) error {
+	if err := a.catchUp(ctx); err != nil {
+		return err
+	}
 	if slices.Contains(a.members(), id) || slices.Contains(a.removed(), id) {
 		return nil
 	}
 	return status.Errorf(codes.NotFound, "node %d is no member: the members are %v", id, a.members())
+}
+
+// catchUp waits until this node has all groups as of now.
+func (a *admin) catchUp(ctx context.Context) error {
+	var reads errgroup.Group
+	for _, g := range a.n.groups {
+		reads.Go(func() error {
+			_, err := g.host.Read(ctx)
+			return err
+		})
+	}
+	return reads.Wait()
 }
 
 // members returns the members of all groups, ascending.
@@ -257,14 +273,7 @@ func passing(err error) bool {
 
 // list describes the members as they are now.
 func (a *admin) list(ctx context.Context) (*kvpb.MembersResponse, error) {
-	var reads errgroup.Group
-	for _, g := range a.n.groups {
-		reads.Go(func() error {
-			_, err := g.host.Read(ctx)
-			return err
-		})
-	}
-	if err := reads.Wait(); err != nil {
+	if err := a.catchUp(ctx); err != nil {
 		return nil, toStatus(err)
 	}
 	rows := map[uint64]*memberRow{}
