@@ -35,7 +35,12 @@ func (j *journal) EncodeResult(result any) ([]byte, error) {
 
 // openGateway opens a gateway of a cluster, with a group.
 func openGateway(t testing.TB, id uint64, all map[uint64]*member, peers ...uint64) *weft.Group {
-	o := weft.Options{Gateway: true, Cluster: testCluster, ID: id, Listen: "127.0.0.1:0", Peers: map[uint64]string{}, TickInterval: 10 * time.Millisecond}
+	return openGatewayIn(t, "", id, all, peers...)
+}
+
+// openGatewayIn opens a gateway in a zone.
+func openGatewayIn(t testing.TB, zone string, id uint64, all map[uint64]*member, peers ...uint64) *weft.Group {
+	o := weft.Options{Gateway: true, Cluster: testCluster, ID: id, Zone: zone, Listen: "127.0.0.1:0", Peers: map[uint64]string{}, TickInterval: 10 * time.Millisecond}
 	for _, peer := range peers {
 		o.Peers[peer] = all[peer].options.Peers[peer]
 	}
@@ -81,6 +86,27 @@ func TestGatewayProposesAndAsksWithoutAReplica(t *testing.T) {
 	eventually(t, func() bool { return g.Leader() != 0 && g.Leader() == all[1].group.Leader() }, "the gateway and a node know the same leader")
 	eventually(t, func() bool { return g.State().Members[2].Address == all[3].options.Peers[3] }, "the gateway learns the address of node 3")
 	eventually(t, func() bool { st := g.Gateway().Status(); return st.Home != 0 && st.Home != st.Lead }, "a follower is the home")
+}
+
+// The gateway learns from connections where nodes stand, and moves while calls go on; none fails.
+func TestGatewayHasItsHomeInItsZone(t *testing.T) {
+	peers, all := addressesOf(t, 1, 2, 3), map[uint64]*member{}
+	for id := range peers {
+		all[id] = newMember(t, id, peers)
+		all[id].options.Zone = fmt.Sprint("zone ", id)
+		all[id].start(t)
+	}
+	all[1].propose(t, "a line")
+	near := uint64(3) // which a gateway does not take first
+	if all[1].group.Leader() == near {
+		near = 2
+	}
+	g := openGatewayIn(t, all[near].options.Zone, 9, all, 1, 2, 3)
+	eventually(t, func() bool {
+		_, err := g.Propose(within(t), []byte("another line"))
+		require.NoError(t, err)
+		return g.Gateway().Status().Home == near || g.Leader() == near
+	}, "node %d is the home", near)
 }
 
 func TestGatewayRefusesWhatNeedsAReplica(t *testing.T) {

@@ -165,13 +165,14 @@ func (gt *gate) tick(life uint64) {
 		}
 		for _, g := range gt.w.groups {
 			gw := gt.groups[g.id]
+			zone := gt.w.plan.naming.zone
 			var homes, near []uint64
 			for id := uint64(1); id <= maxNodes; id++ {
-				if g.knows(id) && gt.w.plan.gates.knows(id) {
-					homes = append(homes, id)
-					if naming := &gt.w.plan.naming; naming.zones > 0 && naming.zone(id) == naming.zone(gt.id) {
-						near = append(near, id)
-					}
+				if !g.knows(id) || !gt.w.plan.gates.knows(id) {
+					continue
+				}
+				if homes = append(homes, id); zone(id) != "" && zone(id) == zone(gt.id) {
+					near = append(near, id)
 				}
 			}
 			gw.r.SetHomes(homes, near)
