@@ -26,7 +26,7 @@ help: ## list the targets
 ##@ tests
 
 .PHONY: test
-test: fmt-check vet test-main test-programs test-simulators ## everything that must pass before a change goes in (about 12 minutes on two cores)
+test: fmt-check vet test-main test-programs test-simulators ## everything that must pass before a change goes in (about 15 minutes on two cores)
 
 .PHONY: fmt-check
 fmt-check: ## fail if a Go file is not gofmt-ed
