@@ -28,7 +28,10 @@ import (
 // throughput as well.
 //
 // A trial is short, and trials that fail become rare. Where full copies overload a link, the first
-// entries of the trial show it: a trial ends as soon as an entry waits far longer than any before.
+// entries of the trial show it: a trial ends as soon as an entry waits far longer than any before, or
+// few entries take far longer than those before took, both for each entry and for each byte. A trial
+// that shows little between the two is repeated before the other takes over, because two turns may
+// differ by chance. And trials are frequent again when the load has changed since the last one.
 //
 // A majority commits an entry. So the leader's processors count, and those of the followers that a
 // majority needs, the least busy followers first: a single busy follower changes nothing.
@@ -46,11 +49,16 @@ const (
 	turnWaits   = 8
 	longestTurn = 1
 
-	// A trial ends if an entry waits for trialWait times the longest wait before. The time between two
-	// trials, in lengths of a trial, doubles with each trial that fails.
+	// A trial ends if an entry waits for trialWait times the longest wait before, or if fewEntries or
+	// more, in turnTime or more, take trialWait times as long. The time between two trials, in lengths
+	// of a trial and of the queue that it leaves, doubles with each trial that fails.
 	trialWait  = 2
+	fewEntries = 4
+	repeatGap  = 2 // after one that showed little
 	firstGap   = 16
 	longestGap = 128
+
+	otherLoad = 2 // entries that take so many times as long as at the last trial, or so many times less, are another load
 
 	farApart     = 0.8  // below this part of another, a time in which entries wait is clearly shorter
 	codingGain   = 0.95 // coding pays below this part of the mean time of full copies
@@ -70,6 +78,7 @@ type processors struct {
 	count  bool    // processors count
 	full   bool    // entries travel as full copies
 	trying bool    // and this is a trial
+	won    bool    // full copies won when processors counted last
 
 	now     float64
 	commit  float64 // time of the last commit
@@ -78,23 +87,27 @@ type processors struct {
 
 	turn  turn
 	known turn // the last whole turn of what is in force
+	tried turn // what it was when the last trial ended
 	coded bool // an entry of the turn was coded
+	again bool // the last trial showed little, for the other form
 
-	gap   float64
-	began float64 // of the trial
-	next  float64 // time of the next trial
+	gap, wait float64 // between two trials, in lengths of a trial: after one that fails, after the last one
+	began     float64 // of the trial
+	next      float64 // time of the next trial; 0: entries of the last one still waited
 }
 
-// turn is the entries that were proposed since no entry from before waited any more.
+// turn is the entries that committed since no entry from before waited any more.
 type turn struct {
-	behind   uint64 // the last entry from before
-	from     uint64 // the first entry of the turn; 0: entries from before still wait
-	begun    float64
-	n        float64
-	busy     float64 // time in which an entry waited
-	sum, max float64 // of the times to commit
+	behind uint64 // the last entry from before
+	from   uint64 // the first entry proposed since; 0: entries from before still wait
+	begun  float64
 
+	n              float64
+	busy           float64 // time in which an entry waited
 	bytes, squares float64 // sums of the sizes, and of their squares
+
+	alone    float64 // how many were proposed since, so that they waited for none from before
+	sum, max float64 // of their times to commit
 }
 
 // Busy implements ecraft.ProcessorObserver.
@@ -125,7 +138,7 @@ func (p *processors) proposed(index uint64, size, now float64) {
 func (p *processors) committed(index uint64) {
 	t := &p.turn
 	for p.entries.Len() > 0 && p.entries.Front().index <= index {
-		if w := p.entries.PopFront(); t.from > 0 && w.index >= t.from {
+		if w := p.entries.PopFront(); t.from > 0 {
 			t.add(w, p.commit, p.now)
 			p.commit = p.now
 		}
@@ -140,10 +153,19 @@ func (p *processors) committed(index uint64) {
 func (t *turn) add(w waiting, before, now float64) {
 	t.n++
 	t.busy += now - max(w.at, before)
-	t.sum += now - w.at
-	t.max = max(t.max, now-w.at)
 	t.bytes += w.size
 	t.squares += w.size * w.size
+	if w.index >= t.from {
+		t.alone++
+		t.sum += now - w.at
+		t.max = max(t.max, now-w.at)
+	}
+}
+
+// slower reports whether the entries so far took far longer than those of another turn.
+func (t *turn) slower(than *turn, now float64) bool {
+	far := trialWait * than.busy
+	return t.n >= fewEntries && now-t.begun >= turnTime && t.busy*than.n > far*t.n && t.busy*than.bytes > far*t.bytes
 }
 
 // begin begins a turn.
@@ -158,22 +180,29 @@ func (p *processors) begin() {
 // chance far from that of other turns.
 func (t *turn) whole(now float64) bool {
 	chance := t.n*t.squares/(t.bytes*t.bytes) - 1 // variance of a size, relative
-	return t.n >= turnEntries && chance <= turnChance*turnChance*t.n &&
-		now-t.begun >= min(max(turnTime, turnWaits*t.sum/t.n), longestTurn)
+	return t.alone >= turnEntries && chance <= turnChance*turnChance*t.n &&
+		now-t.begun >= min(max(turnTime, turnWaits*t.mean()), longestTurn)
 }
 
-// pays reports whether coding pays, by a turn and the turn before: full says that the first was of
-// full copies. Coding has to be clearly better.
-func (t *turn) pays(before *turn, full bool) bool {
-	coded, whole := t, before
-	if full {
-		coded, whole = before, t
+// ratio returns which part of the time of full copies coded entries take.
+func (t *turn) ratio(full *turn) float64 {
+	busy := (t.busy / t.n) / (full.busy / full.n)
+	if far(busy) {
+		return busy
 	}
-	busy := (coded.busy / coded.n) / (whole.busy / whole.n)
-	if busy < farApart || busy*farApart > 1 {
-		return busy < 1
-	}
-	return coded.sum/coded.n < codingGain*whole.sum/whole.n
+	return t.mean() / full.mean()
+}
+
+// far reports whether a ratio shows that one of two times is clearly shorter.
+func far(ratio float64) bool { return ratio < farApart || ratio*farApart > 1 }
+
+// mean returns the mean time to commit.
+func (t *turn) mean() float64 { return t.sum / t.alone }
+
+// changed reports whether the load is another one than it was in a turn before.
+func (t *turn) changed(before *turn) bool {
+	now, then := t.busy*before.n, before.busy*t.n
+	return now > otherLoad*then || then > otherLoad*now
 }
 
 // busiest returns the share of time for which the processors are busy that a commit needs.
@@ -193,7 +222,7 @@ func (p *processors) wantFull(busy, now float64) bool {
 	busy = p.share.value
 	switch p.now = max(p.now, now); {
 	case !p.count && busy > busyFrom:
-		p.count, p.gap, p.next = true, firstGap, now
+		p.count, p.full, p.gap, p.next = true, p.won, firstGap, now
 		p.entries.Init(trialFlights)
 		p.begin()
 	case p.count && busy < busyTo:
@@ -212,11 +241,17 @@ func (p *processors) look(now float64) {
 	if !p.turn.whole(now) {
 		return
 	}
+	if p.next == 0 {
+		p.next = p.turn.begun + p.wait*(p.turn.begun-p.began)
+	}
 	p.known = p.turn
 	differ := p.full || p.coded
 	p.turn, p.coded = turn{from: p.last + 1, begun: now}, false
+	if p.tried.n > 0 && p.known.changed(&p.tried) {
+		p.gap, p.next = firstGap, now
+	}
 	if differ && now >= p.next {
-		p.full, p.trying, p.began = !p.full, true, now
+		p.full, p.trying, p.began, p.tried = !p.full, true, now, p.known
 		p.begin()
 	}
 }
@@ -224,22 +259,32 @@ func (p *processors) look(now float64) {
 // judge ends a trial when its entries tell enough, or wait for too long.
 func (p *processors) judge(now float64) {
 	t := &p.turn
-	slow := false
-	if p.entries.Len() > 0 {
+	slow := t.slower(&p.known, now)
+	if p.entries.Len() > 0 && !slow {
 		w := p.entries.Front()
 		slow = t.from > 0 && w.index >= t.from && now-w.at > trialWait*max(p.known.max, t.begun-p.began)
 	}
-	switch {
-	case slow, t.whole(now) && p.full == t.pays(&p.known, p.full):
-		p.full = !p.full
-		p.next = now + p.gap*(now-p.began)
-		p.gap = min(2*p.gap, longestGap)
-	case t.whole(now):
-		p.gap = firstGap
-		p.next = now + p.gap*(now-p.began)
-	default:
+	if !slow && !t.whole(now) {
 		return
 	}
-	p.trying = false
+	better, clear := false, false
+	if !slow {
+		coded, full := t, &p.known
+		if p.full {
+			coded, full = full, t
+		}
+		r := coded.ratio(full)
+		better, clear = p.full == (r >= codingGain), far(r)
+	}
+	switch {
+	case !better:
+		p.full, p.again = !p.full, false
+		p.wait, p.gap = p.gap, min(2*p.gap, longestGap)
+	case clear || p.again:
+		p.again, p.wait, p.gap, p.tried = false, firstGap, firstGap, *t
+	default:
+		p.full, p.again, p.wait = !p.full, true, repeatGap
+	}
+	p.trying, p.won, p.next = false, p.full, 0
 	p.begin()
 }

@@ -202,3 +202,61 @@ func TestEntriesFromBeforeDoNotCountForATurn(t *testing.T) {
 	require.Equal(t, 1.0, p.turn.n)
 	require.Equal(t, 1.0, p.turn.sum)
 }
+
+// TestTrialEndsAfterFewEntriesThatTakeLonger has full copies take three times as long in a closed loop,
+// where no entry waits much longer than the longest before it.
+func TestTrialEndsAfterFewEntriesThatTakeLonger(t *testing.T) {
+	s := newServer(7e-3, 21e-3, 0.9)
+	s.run(30)
+	longest, n := 0, 0
+	for _, plain := range s.plain {
+		if n++; !plain {
+			n = 0
+		}
+		longest = max(longest, n)
+	}
+	require.Positive(t, longest, "full copies are tried")
+	require.LessOrEqual(t, longest, s.clients+2*fewEntries, "entries of a trial")
+}
+
+func TestTrialThatShowsLittleIsRepeated(t *testing.T) {
+	s := newServer(1e-3, 0.9e-3, 0.9)
+	until := func(trying bool) {
+		for s.p.trying != trying {
+			s.run(1e-3)
+		}
+	}
+	until(true)
+	until(false)
+	require.False(t, s.p.full, "one turn may be short by chance")
+	began := s.now
+	s.full = 1.3e-3
+	until(true)
+	require.Less(t, s.now-began, 1.0, "the second trial comes soon")
+	until(false)
+	require.False(t, s.p.full)
+	s.full = 0.9e-3
+	s.run(20)
+	require.True(t, s.p.full, "two trials in a row showed the same")
+}
+
+// TestAnotherLoadIsTriedAtOnce changes the load when trials have become rare.
+func TestAnotherLoadIsTriedAtOnce(t *testing.T) {
+	s := newServer(1e-3, 1.3e-3, 0.9)
+	s.run(120)
+	require.EqualValues(t, longestGap, s.p.gap)
+	s.coded, s.full = 3e-3, 1e-3
+	s.run(1)
+	require.Greater(t, s.run(1), 0.9)
+}
+
+func TestFullCopiesThatWonAreTheFirstChoiceNextTime(t *testing.T) {
+	s := newServer(1.5e-3, 1e-3, 1)
+	s.run(3)
+	s.busy = 0
+	s.run(5 * busyMemory)
+	require.False(t, s.p.full)
+	s.busy = 1
+	s.run(busyMemory)
+	require.Greater(t, s.run(0.5), 0.9)
+}
