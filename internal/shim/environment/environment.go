@@ -14,6 +14,7 @@ import (
 
 	"github.com/weftraft/weft/ecraft"
 	weft "github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/raft/machine"
 )
 
 const (
@@ -49,6 +50,9 @@ func withEnvironment(c *weft.Config) *weft.Config {
 	}
 	if coded == "" && leased == "" && yields == "" {
 		return c
+	}
+	if coded != "" && with.Clock == nil { // leases bring a clock of their own
+		with.Clock = machine.Clock{}
 	}
 	for _, says := range []string{coded, leased, yields} {
 		if says != "" && c.Logger != nil {
@@ -106,7 +110,7 @@ func codingFrom(lookup func(string) (string, bool)) (*weft.Coding, error) {
 				codingVariable, value, weft.DefaultCodingThreshold, ecraft.MaxPayload)
 		}
 	}
-	return &weft.Coding{Threshold: threshold, Plain: densify != ""}, nil
+	return &weft.Coding{Threshold: threshold, Plain: densify != "", Busy: machine.Busy}, nil
 }
 
 // effect says for the host's log what a node does with payloads.
