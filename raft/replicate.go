@@ -8,6 +8,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/ecraft"
 )
 
 // The leader's messages to a member depend on the leader's knowledge of the member's
@@ -54,7 +56,7 @@ func (l *leader) sendAppend(to uint64, pr *tracker.Progress, evenEmpty bool) boo
 	case err != nil:
 		return l.sendSnapshot(to, pr)
 	}
-	e := l.message(pb.MsgApp, to).withEntryID(entryID{term: prevTerm, index: pr.Next - 1}).withCommit(l.log.committed)
+	e := l.message(pb.MsgApp, to).withEntryID(ecraft.ID{Term: prevTerm, Index: pr.Next - 1}).withCommit(l.log.committed)
 	e.msg.Entries = ents
 	l.send(e)
 	pr.SentEntries(len(ents), uint64(int(payloadSize(ents))-saved))
@@ -128,7 +130,7 @@ func (l *leader) appendRejected(pr *tracker.Progress, m *pb.Message) {
 	if term := m.GetLogTerm(); term > 0 {
 		// The hint has the member's term. Up to the hint, none of our entries of higher
 		// terms can be in the member's log.
-		agree = l.log.match(entryID{term: term, index: agree}).index
+		agree = l.log.match(ecraft.ID{Term: term, Index: agree}).Index
 	}
 	if pr.MaybeDecrTo(m.GetIndex(), agree) {
 		if pr.State == tracker.StateReplicate {
@@ -180,7 +182,7 @@ func (l *leader) heartbeatAnswered(pr *tracker.Progress, m *pb.Message) {
 	pr.MsgAppFlowPaused = false
 	// The member answers but lags, or the point of agreement is unknown: an append
 	// restarts replication, also if every append in flight was lost.
-	if pr.Match < l.log.last().index || pr.State == tracker.StateProbe {
+	if pr.Match < l.log.last().Index || pr.State == tracker.StateProbe {
 		l.sendAppend(m.GetFrom(), pr, true)
 	}
 	if l.cfg.ReadOnlyOption == ReadOnlySafe && len(m.GetContext()) > 0 {

@@ -35,7 +35,7 @@ var table = []bug{
 	{"learners are pushed units before voters", "raft/internal/coding/push.go",
 		edit("[]bool{false, true}", "[]bool{true, false}"), "TestVotersArePushedFirst", 0},
 	{"the leader's copy counts before it is durable", "raft/propose.go",
-		edit("	l.log.appendAfter(l.log.last(), ents)\n", "	l.log.appendAfter(l.log.last(), ents)\n	if pr := l.members.Progress(l.id); pr != nil {\n		pr.MaybeUpdate(l.log.last().index)\n	}\n"), "14-own-copy-not-durable", 0},
+		edit("	l.log.appendAfter(l.log.last(), ents)\n", "	l.log.appendAfter(l.log.last(), ents)\n	if pr := l.members.Progress(l.id); pr != nil {\n		pr.MaybeUpdate(l.log.last().Index)\n	}\n"), "14-own-copy-not-durable", 0},
 
 	// Riders.
 	{"riders count below their carrier", "raft/internal/coding/ledger.go",
@@ -74,7 +74,7 @@ var table = []bug{
 	{"a later leader sends fewer units than were assigned", "raft/internal/coding/forms.go",
 		edit("	return ecraft.Seal(nil, &env.Header, to, f.cfg.ClearPrefix, word, riders), nil\n", "	hdr := env.Header.Clone()\n	if s := hdr.SlotOf(to); s >= 0 && hdr.Units[s] > 0 {\n		hdr.Units[s]--\n	}\n	return ecraft.Seal(nil, hdr, to, f.cfg.ClearPrefix, word, riders), nil\n"), "01-narrowed-window", 0},
 	{"a follower writes again what it has", "raft/follower.go",
-		edit("	n, after := f.log.firstNew(base, ents)\n", "	n, after := f.log.firstNew(base, ents)\n	if f.coding() != nil && base.index >= f.log.committed {\n		n, after = 0, base\n	}\n"), "12a-torn-append", 0},
+		edit("	n, after := f.log.firstNew(base, ents)\n", "	n, after := f.log.firstNew(base, ents)\n	if f.coding() != nil && base.Index >= f.log.committed {\n		n, after = 0, base\n	}\n"), "12a-torn-append", 0},
 	{"units of an entry with another term are given out", "raft/internal/coding/node.go",
 		edit("err == nil && term == id.Term && id.Index", "err == nil && term > 0 && id.Index"), "16-entry-of-another-term", 0},
 
@@ -111,9 +111,9 @@ var table = []bug{
 	{"what a former member said counts for who has its id now", "raft/internal/coding/accounts.go",
 		edit("return before[id] == nil || !all.follows(id)", "return !all.follows(id)"), "TestAccountEndsWhenItsMemberLeaves", 0},
 	{"a recovered tail is written again", "raft/recover.go",
-		edit("	rc.becomeLeader()\n", "	if lo := rc.log.committed; lo < rc.log.last().index {\n		term, _ := rc.log.term(lo)\n		ents, _ := rc.log.slice(lo+1, rc.log.last().index+1, noLimit)\n		rc.log.tail.append(entryID{term: term, index: lo}, ents)\n	}\n	rc.becomeLeader()\n"), "19-recovered-tail-stays", 0},
+		edit("	rc.becomeLeader()\n", "	if base := rc.log.last(); rc.log.committed < base.Index {\n		ents, _ := rc.log.slice(rc.log.committed+1, base.Index+1, noLimit)\n		base.Index = rc.log.committed\n		base.Term, _ = rc.log.term(base.Index)\n		rc.log.tail.append(base, ents)\n	}\n	rc.becomeLeader()\n"), "19-recovered-tail-stays", 0},
 	{"votes compare last terms, and not lengths", "raft/entry.go",
-		edit("id.term == other.term && id.index >= other.index", "id.term == other.term"), "09-votes-compare-lengths", 0},
+		edit("id.Term == other.Term && id.Index >= other.Index", "id.Term == other.Term"), "09-votes-compare-lengths", 0},
 	{"who lacks a payload below a change may not campaign", "raft/internal/coding/brakes.go",
 		edit("	return rec != nil && rec.id.Index < c.raft.Electorate().FirstPending()", "	return rec != nil && rec.id.Index < c.raft.Electorate().FirstPending() && false"), "12g-only-possible-leader", 0},
 	{"a learner that is to vote may not campaign", "raft/raft.go",
