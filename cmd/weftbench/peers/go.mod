@@ -8,6 +8,7 @@ require (
 	github.com/hashicorp/raft-wal v0.4.2
 	github.com/lni/dragonboat/v4 v4.0.0-20240618143154-6a1623140f27
 	github.com/spf13/cobra v1.10.2
+	github.com/stretchr/testify v1.12.1
 	github.com/weftraft/weft v0.1.0
 	github.com/weftraft/weft/cmd v0.1.0
 	github.com/weftraft/weft/rawnode/state/pebble v0.1.0
@@ -77,6 +78,7 @@ require (
 	github.com/valyala/histogram v1.2.0 // indirect
 	go.etcd.io/bbolt v1.3.6 // indirect
 	go.etcd.io/raft/v3 v3.7.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/exp v0.0.0-20260908205506-85c1c2202aba // indirect
 	golang.org/x/net v0.61.0 // indirect
