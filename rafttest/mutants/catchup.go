@@ -5,7 +5,7 @@ package main
 
 // Files in which bugs of catching up stand.
 const (
-	catchUpFile = "rawnode/catchup.go"
+	catchUpFile = "internal/catchup/budget.go"
 	sourceFile  = "rawnode/fetch_out.go"
 	takerIn     = "rawnode/fetch_in.go"
 	fetchFile   = "internal/fetch/receiver.go"
@@ -49,7 +49,7 @@ var catchUps = []bug{
 	{"a stream that waits is silent", sourceFile,
 		edit("			s.h.in.answer(sv.peer, sv.stream, nil)\n", ""), "TestSourceServesTheMostUrgentGroupFirst", 0},
 	{"a source without room takes all", sourceFile,
-		edit(" || r.Leader() != h.cfg.Replica.ID && !h.cfg.CatchUp.hasRoom(sending, f.Urgency, h.chunks(fetch.Window))", ""), "TestSourceServesTheMostUrgentGroupFirst", 0},
+		edit(" || r.Leader() != h.cfg.Replica.ID && !h.cfg.CatchUp.shared().HasRoom(catchup.Sending, f.Urgency, h.chunks(fetch.Window))", ""), "TestSourceServesTheMostUrgentGroupFirst", 0},
 	{"a member that restarts waits for its own streams", sourceFile,
 		edit("key.stream < f.Stream", "key.stream > f.Stream"), "TestMemberThatAsksAnewGivesItsRoomBack", 0},
 	{"a stream waits for a member that is silent", sourceFile,
