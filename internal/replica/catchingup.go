@@ -41,7 +41,7 @@ type laggard struct {
 	left, under int64
 	waits       bool
 	sent        []sentTo // and not acknowledged, ascending
-	since       uint64   // tick of the last window or acknowledgement
+	since       uint64   // tick of the last acknowledgement, or of the window from which nothing was sent yet
 
 	// urgency and needed are as of the tick lookedAt.
 	urgency  wire.Urgency
@@ -82,7 +82,11 @@ func (p pace) MaySend(to, next uint64) bool {
 		return true
 	}
 	l := c.by[to]
-	if l == nil || l.free > 0 || l.left > 0 {
+	if l == nil {
+		return true
+	}
+	l.lost(next)
+	if l.free > 0 || l.left > 0 {
 		return true
 	}
 	if l.lookedAt != p.ticks {
@@ -95,7 +99,9 @@ func (p pace) MaySend(to, next uint64) bool {
 func (r *Replica) takeWindow(l *laggard, next uint64) bool {
 	if l.waits = !r.catching.budget.Ask(l.place, l.urgency, r.keep.behind(next), l.left+l.under+r.window()); !l.waits {
 		l.left += r.window()
-		l.since = r.ticks
+		if l.under == 0 {
+			l.since = r.ticks
+		}
 	}
 	return !l.waits
 }
@@ -130,15 +136,21 @@ func (p pace) Sent(to, first, last uint64, bytes int) {
 	}
 }
 
-// windowCame goes on with a laggard that has waited.
-func (r *Replica) windowCame(to uint64, l *laggard) {
-	if r.catching.by[to] != l || !l.waits {
-		return
+// lost takes back what the core is about to send again, from index next on.
+func (l *laggard) lost(next uint64) {
+	for n := len(l.sent) - 1; n >= 0 && l.sent[n].last >= next; n-- {
+		l.left += l.sent[n].bytes
+		l.under -= l.sent[n].bytes
+		l.sent = l.sent[:n]
 	}
-	l.waits, l.since = false, r.ticks
-	l.left += r.window()
-	r.core.ResumeAppends(to)
-	r.dirty = true
+}
+
+// windowCame goes on with a laggard that has waited: the core asks again, and finds the window there.
+func (r *Replica) windowCame(to uint64, l *laggard) {
+	if r.catching.by[to] == l && l.waits {
+		r.core.ResumeAppends(to)
+		r.dirty = true
+	}
 }
 
 // acked gives back what a laggard has acknowledged.
@@ -192,7 +204,7 @@ func (r *Replica) tickCatchingUp() {
 		case !ok, p.State == tracker.StateReplicate && p.Next > r.state.Commit && len(l.sent) == 0:
 			c.leave(id)
 			delete(c.by, id)
-		case !r.reachable(id), !l.waits && r.ticks-l.since > uint64(idleWindows*r.cfg.ElectionTick):
+		case !r.reachable(id), l.left+l.under > 0 && r.ticks-l.since > uint64(idleWindows*r.cfg.ElectionTick):
 			c.leave(id)
 		}
 	}
