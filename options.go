@@ -66,7 +66,7 @@ type Options struct {
 	// beyond the bound are refused with [ErrOverloaded], and a command that is larger than the bound
 	// with [ErrTooLarge].
 	BudgetBytes int64
-	// CatchUpBytes bounds the bytes of snapshots under way, over all groups, once for those that the node sends and
+	// CatchUpBytes bounds the bytes of snapshots and of missed entries under way, over all groups, once for those that the node sends and
 	// once for those that it takes; 0 means 64 MiB. The most urgent are first: see [rawnode.CatchUp].
 	CatchUpBytes int64
 	// Balance is the time between two looks at which node leads how many groups; 0

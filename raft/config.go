@@ -60,6 +60,19 @@ type Clock interface {
 	Now() time.Duration
 }
 
+// Pace holds back what a leader sends to members that catch up, so that a host of many groups can bound the bytes of
+// all. The methods are called while the node works, and must call none of the node that changes it.
+//
+// Members that are held back still get heartbeats, and appends without entries. A group may commit nothing
+// without a member that is held back; whether it can is for the Pace to know.
+type Pace interface {
+	// MaySend reports whether a member may be sent entries from index next on. After false, the leader asks again
+	// when it hears from the member, when it commits, and when the host calls [RawNode.ResumeAppends].
+	MaySend(to, next uint64) bool
+	// Sent says that a member is being sent the entries from index first to last, of so many bytes.
+	Sent(to, first, last uint64, bytes int)
+}
+
 // Config holds the parameters of a node. The zero value is not valid: ID,
 // ElectionTick, HeartbeatTick, Storage and MaxInflightMsgs must be set.
 type Config struct {
@@ -195,6 +208,9 @@ type Config struct {
 	// Advance. false, as upstream: a leader whose disk hangs leads until its uncommitted
 	// entries reach their bound, and then accepts nothing.
 	YieldWhenLate bool
+
+	// Pace, unless nil, says when a member that has missed entries is sent them; nil, as upstream: at once.
+	Pace Pace
 
 	// Coding turns coded replication on; nil leaves it off, and the node then
 	// behaves as upstream's in every detail.

@@ -59,7 +59,11 @@ func (l *leader) sendAppend(to uint64, pr *tracker.Progress, evenEmpty bool) boo
 	e := l.message(pb.MsgApp, to).withEntryID(ecraft.ID{Term: prevTerm, Index: pr.Next - 1}).withCommit(l.log.committed)
 	e.msg.Entries = ents
 	l.send(e)
-	pr.SentEntries(len(ents), uint64(int(payloadSize(ents))-saved))
+	size := int(payloadSize(ents)) - saved
+	if l.cfg.Pace != nil && len(ents) > 0 {
+		l.cfg.Pace.Sent(to, pr.Next, ents[len(ents)-1].GetIndex(), size)
+	}
+	pr.SentEntries(len(ents), uint64(size))
 	pr.SentCommit(l.log.committed)
 	return true
 }
@@ -71,7 +75,7 @@ func (l *leader) sendAppend(to uint64, pr *tracker.Progress, evenEmpty bool) boo
 // ([Coding.LateSeal]) is shorter on the wire by saved bytes.
 func (l *leader) entriesFor(to, next uint64) (ents []*pb.Entry, saved int, err error) {
 	room := l.extension.Room(to, next)
-	if room <= 0 {
+	if room <= 0 || l.cfg.Pace != nil && !l.cfg.Pace.MaySend(to, next) {
 		return nil, 0, nil
 	}
 	ents, err = l.log.from(next, entryEncodingSize(l.cfg.MaxSizePerMsg))

@@ -105,6 +105,7 @@ func (r *Replica) arrived(m wire.Message) error {
 		}
 		r.repeats.answered(b.Message)
 		r.acked(b.Message)
+		r.catching.acked(b.Message, r.ticks)
 		r.passOn(b.Message)
 		r.step(b.Message)
 	case wire.Proposal:

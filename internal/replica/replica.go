@@ -69,14 +69,15 @@ type Replica struct {
 	sends        sendStage
 
 	requests
-	reads   barrier
-	moves   transfers
-	stall   stalling
-	slow    lateness
-	heir    succession
-	placing placing
-	leaving parting
-	loss    logLoss
+	reads    barrier
+	moves    transfers
+	catching catchingUp
+	stall    stalling
+	slow     lateness
+	heir     succession
+	placing  placing
+	leaving  parting
+	loss     logLoss
 	// unaddressed are the members that the driver cannot send to; constant.
 	unaddressed []uint64
 	// lostLogs are members whose logs are lost, as known to this leader.
@@ -141,6 +142,7 @@ func New(cfg Config) (*Replica, error) {
 		view.start = r.host
 	}
 	coreConfig := cfg.core(view)
+	coreConfig.Pace = pace{r}
 	if cfg.Coding != nil || cfg.Leases != nil {
 		coreConfig.Clock, r.skew = replicaClock{r}, replicaClock{r}.Now()
 	}
@@ -220,6 +222,7 @@ func (r *Replica) Tick(now time.Duration) {
 	r.tellSettings()
 	r.succeed()
 	r.place()
+	r.tickCatchingUp()
 	r.Resolve()
 	r.answerWants()
 	r.answer()
@@ -324,6 +327,7 @@ func (r *Replica) refresh() {
 		}
 		clear(r.repeats)
 		clear(r.lostLogs)
+		r.catching.clear()
 	}
 }
 
@@ -353,9 +357,8 @@ func (r *Replica) send(m *pb.Message) {
 	if m.GetType() == pb.MsgSnap {
 		r.keep.holds[m.GetTo()] = hold{index: m.GetSnapshot().GetMetadata().GetIndex(), total: r.keep.total}
 		sources := r.sources(m)
-		r.out.Snapshots = append(r.out.Snapshots, SnapshotSend{
-			To: m.GetTo(), Message: m, Sources: sources, Urgency: urgency(r.host.conf, m.GetTo(), append(slices.Clone(sources), r.cfg.ID)),
-		})
+		u, _ := urgency(r.host.conf, m.GetTo(), append(slices.Clone(sources), r.cfg.ID))
+		r.out.Snapshots = append(r.out.Snapshots, SnapshotSend{To: m.GetTo(), Message: m, Sources: sources, Urgency: u})
 		return
 	}
 	m, repeated := r.repeats.cut(m)
@@ -430,6 +433,7 @@ func (r *Replica) Unreachable(peer uint64) {
 	r.core.ReportUnreachable(peer)
 	r.lost(peer)
 	r.acks.lost(peer)
+	r.catching.leave(peer)
 	r.settings.cutOff(peer)
 	if t, ok := r.resolving.resolver.(*nameTaker); ok {
 		t.Lost(peer)
