@@ -32,26 +32,20 @@ import (
 // With seeded randomness in the core a replica is a function of its inputs, so simulators
 // run a replica unchanged. One goroutine at a time uses a replica.
 type Replica struct {
-	cfg   Config
-	core  Core
-	state CoreState // of the core, after the last drain
-	out   Output
-	err   error
+	facts
+	core Core
+	out  Output
+	err  error
 
 	skew  time.Duration // how far the clock of the configuration is ahead of now, at the last Tick
 	dirty bool          // the core may have a Ready
 
-	// last is the end of the log: entries handed to the append stage, and
-	// proposals that the core has appended and not handed out yet. lastHasData
-	// tells that the last one handed out is no change of members and not empty.
-	last        uint64
+	// lastHasData tells that the last entry handed to the append stage is no change of
+	// members and not empty.
 	lastHasData bool
 
-	// sendings has the last proposal sent here by each node, and heard the tick of each node's
-	// last message.
-	sendings map[uint64]sending
-	bornTerm uint64 // the term at the start; constant
-	heard    map[uint64]uint64
+	sendings map[uint64]sending // by node: the last proposal sent here
+	bornTerm uint64             // the term at the start; constant
 	repeats  repeats
 	acks     acks
 	answers  []lateAnswer
@@ -82,21 +76,11 @@ type Replica struct {
 	// lostLogs are members whose logs are lost, as known to this leader.
 	lostLogs  map[uint64]bool
 	inquiries inquiries
-	// ledSince is the tick since which this node leads, if this node leads.
-	ledSince uint64
 
-	// host is as of the last entry handed to the apply stage, or of a snapshot that the state
-	// machine has restored, if the snapshot is ahead of the entry.
-	host *hostState
 	// origins is as of the core's own place in the log: the table of host, unless a restored
 	// snapshot is ahead of the core. origins decides which changes of members the core puts
 	// into force.
 	origins originTable
-	// emitted is the last entry handed to the apply stage.
-	emitted logMark
-	// applied is as of the last ApplyDone, or of a restored snapshot: what
-	// readers of the state machine see, and what followers are sent.
-	applied stateMark
 	// pending are the configurations and marks of steps at the apply stage.
 	pending []stateMark
 	// configuredAt is the index of the last change that the core has put into
@@ -110,7 +94,6 @@ type Replica struct {
 	relay  *names.Relay // nil: this node has no zone, and no member has wanted data
 	writes writes
 	keep   retention
-	count  Counters
 }
 
 // New makes a replica from a log for which [PrepareLog] has nothing to
@@ -120,7 +103,7 @@ func New(cfg Config) (*Replica, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}, strangers: map[uint64]stranger{}, settings: newAgreement(cfg), repeats: repeats{}, lostLogs: map[uint64]bool{},
+	r := &Replica{facts: facts{cfg: cfg, heard: map[uint64]uint64{}}, sendings: map[uint64]sending{}, strangers: map[uint64]stranger{}, settings: newAgreement(cfg), repeats: repeats{}, lostLogs: map[uint64]bool{},
 		resolving: resolveStage{resolver: cfg.Resolve, limit: cfg.MaxUnresolvedBytes},
 		sends:     sendStage{bundler: cfg.Bundle, limit: cfg.MaxTurnBytes},
 		writes:    writes{maxEntries: storage.MaxWriteEntries, maxBytes: storage.MaxWriteBytes},
@@ -131,7 +114,7 @@ func New(cfg Config) (*Replica, error) {
 	if cfg.Names != nil && cfg.Names.Zone != nil {
 		r.relay = newRelay(cfg)
 	}
-	r.around = r
+	r.requests = requests{facts: &r.facts, around: r}
 	if err := r.loadHostState(); err != nil {
 		return nil, err
 	}
@@ -326,9 +309,6 @@ func (r *Replica) refresh() {
 		clear(r.lostLogs)
 	}
 }
-
-// leads reports whether this node is the leader, to its own knowledge.
-func (r *Replica) leads() bool { return r.state.Role == raft.StateLeader }
 
 // follows reports whether this node is not the leader, looking closely.
 func (r *Replica) follows() bool {

@@ -121,13 +121,6 @@ func (r *Replica) heirs(voters []uint64) []uint64 {
 	return heirs
 }
 
-// reachable reports whether this node has heard of another within an election
-// timeout. (A core's own note of that is cleared from time to time.)
-func (r *Replica) reachable(id uint64) bool {
-	at, ok := r.heard[id]
-	return id == r.cfg.ID || ok && r.ticks-at <= uint64(r.cfg.ElectionTick)
-}
-
 // tickCore lets a tick pass for the core. That of a stalled node does not campaign,
 // but as a last resort, and that of a node with a smaller weight than others not at once.
 func (r *Replica) tickCore() {

@@ -33,7 +33,7 @@ var gateways = []bug{
 			{"case !attached && r.Row == nil, attached && r.Stream != h.stream:", "case !attached && r.Row == nil:"},
 		}, "", 150},
 	{"a gateway takes results of its earlier lives", requestFile,
-		edit("if id.Origin != r.around.config().ID || id.Boot != r.outbox.boot {", "if id.Origin != r.around.config().ID {"), "", 150},
+		edit("if id.Origin != r.cfg.ID || id.Boot != r.outbox.boot {", "if id.Origin != r.cfg.ID {"), "", 150},
 	{"an entry of the same term closes a batch", outboxFile,
 		edit("if b.sends > 0 && b.term < at.term {", "if b.sends > 0 && b.term <= at.term {"), "", 150},
 	{"a query is answered without a barrier", queriesFile,
