@@ -192,7 +192,7 @@ func (r *Replica) weightOf(id uint64) (weight int, counts bool) {
 // lookForBetter hands leadership over if another member is better for long. passed is the time since the last look.
 func (r *Replica) lookForBetter(passed time.Duration) {
 	n, p := r.cfg.Placement, &r.placing
-	if !r.leads() || r.stall.reason != nil || len(r.moves.wanted) > 0 || r.leaving.tried > 0 || len(r.host.conf.GetVotersOutgoing()) > 0 {
+	if !r.leads() || r.stall.reason != nil || len(r.moves.wanted) > 0 || r.changes.leaving.tried > 0 || len(r.host.conf.GetVotersOutgoing()) > 0 {
 		return
 	}
 	if r.ticks-r.ledSince < uint64(r.cfg.ElectionTick) { // nothing is known of the others
@@ -213,8 +213,7 @@ func (r *Replica) lookForBetter(passed time.Duration) {
 		r.count.HandOversPreferred++
 		r.cfg.Logger.Infof("rawnode: this leader hands over to node %d, whose weight is larger than %d: here %v; there %v", v.To, own.Weight, v.Own, v.Its)
 	}
-	r.core.TransferLeader(v.To)
-	r.dirty = true
+	r.transferTo(v.To)
 }
 
 // candidates returns this leader and the other voters, as the judge sees them.
@@ -230,7 +229,7 @@ func (r *Replica) candidates() (own placement.Member, others []placement.Member)
 			continue
 		}
 		p, ok := progress[id]
-		m.Fit = ok && counts && !f.Stalled && !p.IsLearner && p.State == tracker.StateReplicate && p.Match+r.cfg.MaxPromoteLag >= r.last && r.reachable(id) && !r.lostLogs[id]
+		m.Fit = ok && counts && !f.Stalled && !p.IsLearner && p.State == tracker.StateReplicate && p.Match+r.cfg.MaxPromoteLag >= r.last && r.reachable(id) && !r.losses.lost[id]
 		others = append(others, m)
 	}
 	return own, others

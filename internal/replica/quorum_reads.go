@@ -123,7 +123,7 @@ func (r *Replica) askEnds() {
 	q.askedAt = r.ticks
 	for _, id := range r.votersOf(q.conf) {
 		if _, ok := q.ends[id]; !ok && id != r.cfg.ID {
-			r.post(id, wire.LogEnd{Boot: r.reads.boot, Number: q.number, First: r.founding.digest})
+			r.askLogEnd(id, q.number)
 		}
 	}
 }
@@ -142,14 +142,14 @@ func (r *Replica) receiveLogEnd(from uint64, m wire.LogEnd) {
 	q := &r.reads.quorum
 	if !m.Answer {
 		r.drain() // an append in this turn may have made the log longer
-		if r.last > 0 && r.loss.heartbeats == 0 && r.err == nil {
+		if r.last > 0 && r.losses.own.heartbeats == 0 && r.err == nil {
 			m.Answer, m.Index, m.First = true, r.last, r.founding.digest
 			r.post(from, m)
 		} // else this node has lost its log, or has never had one
 		return
 	}
 	if m.Boot == r.reads.boot && m.Number&inquiryBit != 0 {
-		r.inquiries.answered(from, m.Number)
+		r.changes.inquiries.answered(from, m.Number)
 		return
 	}
 	if !q.asked || m.Boot != r.reads.boot || m.Number != q.number || !slices.Contains(r.votersOf(q.conf), from) {

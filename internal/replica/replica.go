@@ -51,16 +51,11 @@ type Replica struct {
 	answers  []lateAnswer
 
 	founding  founding
-	strangers map[uint64]stranger
 	settings  agreement
-	// misfounded is the reason for this node to stop: the node would begin another group than
-	// its peers. misfoundedAt is the tick of that finding.
-	misfounded   error
-	misfoundedAt uint64
-	coding       coding
-	leasing      leasingCore // nil without leases
-	resolving    resolveStage
-	sends        sendStage
+	coding    coding
+	leasing   leasingCore // nil without leases
+	resolving resolveStage
+	sends     sendStage
 
 	requests
 	reads   barrier
@@ -69,13 +64,10 @@ type Replica struct {
 	slow    lateness
 	heir    succession
 	placing placing
-	leaving parting
-	loss    logLoss
+	changes changes
+	losses  losses
 	// unaddressed are the members that the driver cannot send to; constant.
 	unaddressed []uint64
-	// lostLogs are members whose logs are lost, as known to this leader.
-	lostLogs  map[uint64]bool
-	inquiries inquiries
 
 	// origins is as of the core's own place in the log: the table of host, unless a restored
 	// snapshot is ahead of the core. origins decides which changes of members the core puts
@@ -103,7 +95,7 @@ func New(cfg Config) (*Replica, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	r := &Replica{facts: facts{cfg: cfg, heard: map[uint64]uint64{}}, sendings: map[uint64]sending{}, strangers: map[uint64]stranger{}, settings: newAgreement(cfg), repeats: repeats{}, lostLogs: map[uint64]bool{},
+	r := &Replica{facts: facts{cfg: cfg, heard: map[uint64]uint64{}}, sendings: map[uint64]sending{}, settings: newAgreement(cfg), repeats: repeats{},
 		resolving: resolveStage{resolver: cfg.Resolve, limit: cfg.MaxUnresolvedBytes},
 		sends:     sendStage{bundler: cfg.Bundle, limit: cfg.MaxTurnBytes},
 		writes:    writes{maxEntries: storage.MaxWriteEntries, maxBytes: storage.MaxWriteBytes},
@@ -118,7 +110,8 @@ func New(cfg Config) (*Replica, error) {
 	if err := r.loadHostState(); err != nil {
 		return nil, err
 	}
-	r.origins, r.founding = r.host.origins, foundedBy(r.host.origins)
+	r.origins = r.host.origins
+	r.founding = founding{facts: &r.facts, post: r.post, firstMembers: foundedBy(r.origins), strangers: map[uint64]stranger{}}
 	view := logView{Storage: cfg.Log, present: r.presentSnapshot, durable: func() uint64 { return r.keep.durable }}
 	if cfg.Applied > 0 {
 		view.start = r.host
@@ -134,6 +127,8 @@ func New(cfg Config) (*Replica, error) {
 		return nil, fmt.Errorf("start the core: %w", err)
 	}
 	r.core = core
+	r.changes = changes{facts: &r.facts, core: core, around: r, founding: &r.founding}
+	r.losses = losses{facts: &r.facts, core: core, postRaft: r.postRaft, lost: map[uint64]bool{}}
 	if err := r.startCoding(); err != nil {
 		return nil, err
 	}
@@ -196,17 +191,21 @@ func (r *Replica) Tick(now time.Duration) {
 	r.ticks++
 	r.count.Ticks++
 	r.lookAtLog()
-	if r.misfounded == nil {
+	if r.founding.misfounded == nil {
 		r.tickCore()
 	}
-	r.introduce()
+	if err := r.founding.introduce(); err != nil {
+		r.fail(err)
+	}
 	r.tellSettings()
-	r.succeed()
+	if r.heir.due(&r.facts, r.byWeight) {
+		_ = r.Campaign() // the core's random wait goes on if it does not
+	}
 	r.place()
 	r.Resolve()
 	r.answerWants()
 	r.answer()
-	r.sendAck(r.acks.late(r.ticks))
+	r.postRaft(r.acks.late(r.ticks))
 	r.expireCalls()
 	r.tickHome()
 }
@@ -299,14 +298,13 @@ func (r *Replica) refresh() {
 		r.reads.leaderChanged()
 		r.reads.led = r.reads.led || r.state.Lead != raft.None
 		r.moves.leaderChanged()
-		r.leaving = parting{}
-		clear(r.inquiries.open)
+		r.changes.leaderChanged()
 		r.outbox.leaderChanged()
 		if r.home != nil {
 			r.home.granted = nil
 		}
 		clear(r.repeats)
-		clear(r.lostLogs)
+		r.losses.leaderChanged()
 	}
 }
 
@@ -355,7 +353,7 @@ func (r *Replica) send(m *pb.Message) {
 		return
 	}
 	if m.GetType() == pb.MsgHeartbeatResp {
-		r.sendAck(r.acks.take(m.GetTo()))
+		r.postRaft(r.acks.take(m.GetTo()))
 	}
 	r.post(m.GetTo(), body)
 }
@@ -373,11 +371,16 @@ func divided(m *pb.Message) (first, others *pb.Message) {
 	return part(m.LogTerm, m.Index, m.Entries[:wire.MaxEntries]), part(last.Term, last.Index, m.Entries[wire.MaxEntries:])
 }
 
-// sendAck sends an acknowledgement that has waited; nil is none.
-func (r *Replica) sendAck(m *pb.Message) {
+// postRaft posts a message of Raft; nil is none.
+func (r *Replica) postRaft(m *pb.Message) {
 	if m != nil {
 		r.post(m.GetTo(), r.body(m))
 	}
+}
+
+// askLogEnd asks a node where its log ends, with a number that the answer repeats.
+func (r *Replica) askLogEnd(to, number uint64) {
+	r.post(to, wire.LogEnd{Boot: r.reads.boot, Number: number, First: r.founding.digest})
 }
 
 func (r *Replica) post(to uint64, body wire.Body) {
@@ -408,7 +411,7 @@ func (r *Replica) step(m *pb.Message) {
 // Unreachable reports a dropped message or a broken connection to a peer.
 func (r *Replica) Unreachable(peer uint64) {
 	r.core.ReportUnreachable(peer)
-	r.lost(peer)
+	r.heir.lost(&r.facts, peer)
 	r.acks.lost(peer)
 	r.settings.cutOff(peer)
 	if t, ok := r.resolving.resolver.(*nameTaker); ok {

@@ -103,8 +103,7 @@ func (r *Replica) handOver() {
 	} else {
 		r.count.HandOversFull++
 	}
-	r.core.TransferLeader(to)
-	r.dirty = true
+	r.transferTo(to)
 }
 
 // heirs returns the voters that this leader could hand over to: voters heard from, the

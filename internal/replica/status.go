@@ -51,7 +51,7 @@ func (r *Replica) Status() Status {
 	for id, p := range progress {
 		s.Progress[id] = MemberProgress{
 			Match: p.Match, Next: p.Next, State: p.State.String(),
-			RecentActive: r.reachable(id), Learner: p.IsLearner, LogLost: r.lostLogs[id],
+			RecentActive: r.reachable(id), Learner: p.IsLearner, LogLost: r.losses.lost[id],
 			Weight: placement.DefaultWeight,
 		}
 	}
