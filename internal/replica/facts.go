@@ -49,3 +49,8 @@ func (f *facts) reachable(id uint64) bool {
 	at, ok := f.heard[id]
 	return id == f.cfg.ID || ok && f.ticks-at <= uint64(f.cfg.ElectionTick)
 }
+
+// tooEarly reports whether this node leads and has not committed an entry of its
+// term. More may be committed then than it knows. Cores wait by themselves, but
+// upstream's does not where the leader is the only voter.
+func (f *facts) tooEarly() bool { return f.leads() && f.emitted.term != f.state.Term }

@@ -139,7 +139,7 @@ func New(cfg Config) (*Replica, error) {
 		return nil, fmt.Errorf("read the log's last index: %w", err)
 	}
 	r.outbox = newOutbox(cfg, max(cfg.Boot, r.host.origins.boot(cfg.ID)+1))
-	r.reads = newBarrier(r.outbox.boot)
+	r.reads = newBarrier(&r.facts, r, r.leasing != nil, r.outbox.boot)
 	r.keep = newRetention(cfg, r.host)
 	r.placing.weight = cfg.LeaderWeight
 	r.state = core.State()
@@ -218,7 +218,9 @@ func (r *Replica) Flush(now time.Duration) Output {
 	if r.err == nil {
 		r.sendBatches()
 	}
-	r.startReads()
+	if r.err == nil {
+		r.reads.start()
+	}
 	r.moveLeadership()
 	r.handOver()
 	r.drain()
@@ -282,7 +284,7 @@ func (r *Replica) drain() {
 	if changed {
 		r.refresh()
 	}
-	r.releaseReads()
+	r.reads.release()
 }
 
 // refresh looks at what has become of the core.
@@ -296,7 +298,6 @@ func (r *Replica) refresh() {
 	if r.state.Lead != before.Lead || r.state.Term != before.Term {
 		r.placed(before.Lead)
 		r.reads.leaderChanged()
-		r.reads.led = r.reads.led || r.state.Lead != raft.None
 		r.moves.leaderChanged()
 		r.changes.leaderChanged()
 		r.outbox.leaderChanged()

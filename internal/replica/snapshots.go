@@ -187,7 +187,7 @@ func (r *Replica) SnapshotRestored(header *pb.Message, err error) {
 		r.endStreams("this node has entries by a snapshot")
 	}
 	r.step(header)
-	r.releaseReads()
+	r.reads.release()
 }
 
 // coreJumped notes that the core's place in the log is behind a snapshot that this

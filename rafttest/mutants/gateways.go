@@ -37,7 +37,7 @@ var gateways = []bug{
 	{"an entry of the same term closes a batch", outboxFile,
 		edit("if b.sends > 0 && b.term < at.term {", "if b.sends > 0 && b.term <= at.term {"), "", 150},
 	{"a query is answered without a barrier", queriesFile,
-		edit("	r.await(w, o.Policy.question(w.spans))\n", "	r.finish(w.call, Done{})\n"), "", 150},
+		edit("	r.reads.await(w, o.Policy.question(w.spans))\n", "	r.finish(w.call, Done{})\n"), "", 150},
 	{"a leader does not give credit back", homeFile,
 		edit("if left := r.home.granted[origin] - bytes; left > 0 {", "if left := r.home.granted[origin]; left > 0 {"), "", 300},
 	{"a home's mark is ahead of its results", homeFile,
