@@ -39,7 +39,7 @@ func (r *Replica) receive(m wire.Message) error {
 		r.receiveSettings(m.From, b)
 		return nil
 	case wire.Health:
-		r.receiveHealth(m.From, b)
+		r.placing.receive(m.From, b)
 		return nil
 	case wire.Attach:
 		return r.receiveAttach(m.From, b)

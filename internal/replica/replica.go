@@ -141,7 +141,7 @@ func New(cfg Config) (*Replica, error) {
 	r.outbox = newOutbox(cfg, max(cfg.Boot, r.host.origins.boot(cfg.ID)+1))
 	r.reads = newBarrier(&r.facts, r, r.leasing != nil, r.outbox.boot)
 	r.keep = newRetention(cfg, r.host)
-	r.placing.weight = cfg.LeaderWeight
+	r.placing = placing{facts: &r.facts, core: core, around: r, weight: cfg.LeaderWeight}
 	r.state = core.State()
 	r.bornTerm = r.state.Term
 	r.dirty = true
@@ -198,10 +198,10 @@ func (r *Replica) Tick(now time.Duration) {
 		r.fail(err)
 	}
 	r.tellSettings()
-	if r.heir.due(&r.facts, r.byWeight) {
+	if r.heir.due(&r.facts, r.placing.byWeight) {
 		_ = r.Campaign() // the core's random wait goes on if it does not
 	}
-	r.place()
+	r.placing.tick(r.stall.reason != nil)
 	r.Resolve()
 	r.answerWants()
 	r.answer()
@@ -296,7 +296,7 @@ func (r *Replica) refresh() {
 		r.ledSince = r.ticks
 	}
 	if r.state.Lead != before.Lead || r.state.Term != before.Term {
-		r.placed(before.Lead)
+		r.placing.leaderChanged(before.Lead)
 		r.reads.leaderChanged()
 		r.moves.leaderChanged()
 		r.changes.leaderChanged()
@@ -430,3 +430,29 @@ func (r *Replica) Campaign() error {
 	r.dirty = true
 	return r.core.Campaign()
 }
+
+// Turned says how long a turn took, and how long its oldest input had waited. The driver calls it after each
+// turn with inputs.
+func (r *Replica) Turned(waited, took time.Duration) {
+	if n := r.cfg.Placement; n != nil {
+		n.Turned(waited, took)
+	}
+}
+
+// Ticked says how late a tick was taken. The driver calls it at each tick.
+func (r *Replica) Ticked(late time.Duration) {
+	if n := r.cfg.Placement; n != nil {
+		n.Ticked(late)
+	}
+}
+
+// SetLeaderWeight changes the setting of this node's weight in this group; 0: the node's weight counts.
+func (r *Replica) SetLeaderWeight(setting int) { r.placing.weight = setting }
+
+// unsettled reports whether leadership is on the move, or is about to be: this node is stalled, is
+// asked for another leader, or loses its vote.
+func (r *Replica) unsettled() bool {
+	return r.stall.reason != nil || len(r.moves.wanted) > 0 || r.changes.leaving.tried > 0
+}
+
+func (r *Replica) logLost(id uint64) bool { return r.losses.lost[id] }

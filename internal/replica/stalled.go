@@ -115,7 +115,7 @@ func (r *Replica) heirs(voters []uint64) []uint64 {
 		return !ok || id == r.cfg.ID || p.IsLearner || !r.reachable(id)
 	})
 	slices.SortStableFunc(heirs, func(a, b uint64) int {
-		return cmp.Or(cmp.Compare(r.lastChoice(a), r.lastChoice(b)), cmp.Compare(progress[b].Match, progress[a].Match))
+		return cmp.Or(cmp.Compare(r.placing.lastChoice(a), r.placing.lastChoice(b)), cmp.Compare(progress[b].Match, progress[a].Match))
 	})
 	return heirs
 }
@@ -129,7 +129,7 @@ func (r *Replica) tickCore() {
 		r.core.TickQuiesced()
 		return
 	}
-	if r.waits() {
+	if r.placing.waits() {
 		r.core.TickQuiesced()
 		return
 	}

@@ -42,7 +42,7 @@ func (r *Replica) Status() Status {
 		Coding: r.codingState(), Leases: r.leaseState(), Unaddressed: r.unaddressed, Settings: r.settings.misfits(),
 	}
 	r.countNames(&s.Counters)
-	s.Weight, _ = r.weightOf(r.cfg.ID)
+	s.Weight, _ = r.placing.weightOf(r.cfg.ID)
 	if !r.leads() {
 		return s
 	}
@@ -55,6 +55,6 @@ func (r *Replica) Status() Status {
 			Weight: placement.DefaultWeight,
 		}
 	}
-	r.compareMembers(s.Progress)
+	r.placing.compare(s.Progress)
 	return s
 }
