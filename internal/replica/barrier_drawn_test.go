@@ -23,17 +23,27 @@ type barrierModel struct {
 	t     *rapid.T
 	b     barrier
 	ends  map[uint64]uint64       // by voter
-	asked [][]byte                // rounds, answered or not
-	polls []wire.LogEnd           // questions of quorum rounds
-	to    []uint64                // whom they are for
+	asked []asking                // rounds, answered or not
+	polls []asking                // questions of quorum rounds, likewise
 	floor map[*pendingCall]uint64 // what was committed when the read began
 	open  int                     // reads
 }
 
-func (m *barrierModel) drain()                             {}
-func (m *barrierModel) askCore(_ question, context []byte) { m.asked = append(m.asked, context) }
+// asking is a question to the core, by context, or to a voter, by number, and the least answer.
+type asking struct {
+	context    []byte
+	to, number uint64
+	least      uint64
+}
+
+func (m *barrierModel) drain() {}
+
+func (m *barrierModel) askCore(_ question, context []byte) {
+	m.asked = append(m.asked, asking{context: context, least: m.state.Commit})
+}
+
 func (m *barrierModel) askLogEnd(to, number uint64) {
-	m.polls, m.to = append(m.polls, wire.LogEnd{Boot: m.b.boot, Number: number}), append(m.to, to)
+	m.polls = append(m.polls, asking{to: to, number: number, least: m.ends[to]})
 }
 
 func (m *barrierModel) finish(c *pendingCall, d Done) {
@@ -64,9 +74,9 @@ func (m *barrierModel) commit(voters []uint64) {
 	m.last = m.ends[1]
 }
 
-// answer answers a round, which may be an old one, as of now.
-func (m *barrierModel) answer(context []byte) {
-	m.b.confirmed([]raft.ReadState{{Index: m.state.Commit, RequestCtx: context}})
+// answer answers a round, which may be an old one, as of some time since it was asked.
+func (m *barrierModel) answer(a asking, index uint64) {
+	m.b.confirmed([]raft.ReadState{{Index: index, RequestCtx: a.context}})
 }
 
 func (m *barrierModel) flush() {
@@ -99,14 +109,14 @@ func TestBarrierServesNoStaleRead(t *testing.T) {
 				m.commit(rapid.SampledFrom(majorities).Draw(t, "voters"))
 			case "answer":
 				if len(m.asked) > 0 {
-					m.answer(rapid.SampledFrom(m.asked).Draw(t, "round"))
+					a := rapid.SampledFrom(m.asked).Draw(t, "round")
+					m.answer(a, rapid.Uint64Range(a.least, f.state.Commit).Draw(t, "index"))
 				}
 			case "end":
 				if len(m.polls) > 0 {
-					i := rapid.IntRange(0, len(m.polls)-1).Draw(t, "question")
-					end := m.polls[i]
-					end.Index = m.ends[m.to[i]]
-					m.b.ended(m.to[i], end)
+					a := rapid.SampledFrom(m.polls).Draw(t, "question")
+					end := rapid.Uint64Range(a.least, m.ends[a.to]).Draw(t, "end")
+					m.b.ended(a.to, wire.LogEnd{Boot: m.b.boot, Number: a.number, Index: end})
 				}
 			case "apply":
 				f.applied.at.index = rapid.Uint64Range(f.applied.at.index, f.state.Commit).Draw(t, "applied")
@@ -123,8 +133,8 @@ func TestBarrierServesNoStaleRead(t *testing.T) {
 		f.applied.at.index = f.state.Commit
 		for range 40 {
 			m.flush()
-			for _, context := range m.asked {
-				m.answer(context)
+			for _, a := range m.asked {
+				m.answer(a, f.state.Commit)
 			}
 			f.ticks++
 		}
