@@ -127,6 +127,29 @@ func TestFiveMembersInThreeZones(t *testing.T) {
 	require.Equal(t, map[uint64]int{2: 6, 3: 12, 5: 6}, first, "collectors take turns")
 }
 
+// TestVotersWithoutUnitsDoNotCollect, unless nobody else is there.
+func TestVotersWithoutUnitsDoNotCollect(t *testing.T) {
+	h := coded(6, 2, 0, 2, 2)
+	zone := func(id uint64) string { return []string{"", "", "b", "b", "a", "a"}[id] }
+	for index := range uint64(4) {
+		require.Contains(t, Targets(h, 4, index, Peers{Reader: nobody, Zone: zone}, nil), Push{Peer: 2, Count: 2})
+	}
+	down := func(id uint64) bool { return id == 2 }
+	require.Contains(t, Targets(h, 4, 0, Peers{Reader: nobody, Zone: zone, Down: down}, nil), Push{Peer: 3, Count: 2})
+}
+
+// TestMembersWhoseZonesAreNotKnownAreApart: each is pushed what it lacks, and passes nothing on.
+func TestMembersWhoseZonesAreNotKnownAreApart(t *testing.T) {
+	h := coded(6, 2, 2, 2, 2)
+	peers := Peers{Reader: nobody, Zone: func(id uint64) string { return map[uint64]string{2: "a"}[id] }}
+	got := map[uint64]int{}
+	for _, p := range Targets(h, 2, 0, peers, nil) {
+		got[p.Peer] += p.Count
+	}
+	require.Equal(t, map[uint64]int{3: 2, 4: 2, 5: 2}, got)
+	require.Empty(t, PassOn(h, 3, 2, 0, peers, nil))
+}
+
 // TestZonesDoNotMatterWithoutAnOwnZone: a node that knows no zone of its own pushes as without zones, and so does one
 // whose zone has all members.
 func TestZonesDoNotMatterWithoutAnOwnZone(t *testing.T) {
