@@ -17,7 +17,7 @@ import (
 func TestUnitsComeIntoEachZoneOnce(t *testing.T) {
 	for _, readers := range []int{0, 10} {
 		b := Default().Bed
-		b.Value, b.Time = 64<<10, 6*b.Time // long beside what is under way in the end
+		b.Value, b.Time = 16<<10, 2*b.Time // long beside what is under way in the end
 		p := Plan{Members: 5, Readers: readers, Groups: 1, Batches: true, Way: hostnode.Lean, Clients: zoneClients, Zones: zones, Relays: true, Coded: true}
 		coded, err := run(b, p)
 		require.NoError(t, err)
