@@ -78,7 +78,8 @@ type Options struct {
 	// [Group.SetLeaderWeight] that of one group.
 	LeaderWeight int
 	// Zone is where the node stands, such as a data centre; empty: not said. Where members have zones, a leader sends the
-	// data of a whole entry of 512 bytes and more once into each other zone, and a member there passes it on. A
+	// data of a whole entry of 512 bytes and more once into each other zone, and a member there passes it on; units of coded
+	// entries come into a zone once from the others. A
 	// gateway with a zone rather has a home there. At most 64 bytes. It may change at a restart.
 	Zone string
 	// Metrics, unless nil, is told what the node and its groups do: for Prometheus a *metrics.Set.

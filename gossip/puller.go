@@ -49,6 +49,10 @@ type PullerOptions struct {
 	// 4 MiB. One entry is asked for whatever its size, and so is the entry to be
 	// applied next.
 	Batch int
+	// Near reports whether a member stands in this node's zone; nil: there are no zones. Near members are asked
+	// before others, and others Hedge ticks after the entry's time came, if any is near; 0 means 2.
+	Near  func(id uint64) bool
+	Hedge int
 }
 
 // Bounds of a Puller.
@@ -68,7 +72,9 @@ const (
 // For each entry the Puller goes around the ring that begins behind the own slot, then
 // to the encoder and to the members without a slot. A node that was assigned no units, a
 // reader or a voter that was behind, asks the next slot, where the payload may be complete,
-// then the slots with units, then the others. On the first round each peer is
+// then the slots with units, then the others. In each case members in the own zone come first, and
+// only when these had time to answer, and a collector to pass units on, a far one is asked for
+// an entry that pushes may still complete. On the first round each peer is
 // asked for the units of its own slot that are still lacking, several peers at a time;
 // a peer without units left to give is asked for everything, because the peer may have
 // completed the payload. On the second round each in turn is asked for everything, and
@@ -118,6 +124,9 @@ func NewPuller(self uint64, o PullerOptions) *Puller {
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = 2
+	}
+	if o.Hedge <= 0 {
+		o.Hedge = 2
 	}
 	if o.Batch <= 0 {
 		o.Batch = 4 << 20
@@ -302,6 +311,9 @@ func (p *Puller) ask(w *wanted, l *Lacking, now int, leader uint64, out []Ask, f
 		if w.cursor < 2*len(ring) {
 			peer = ring[w.cursor%len(ring)]
 		}
+		if p.hedges(w, l, ring, now) && !p.options.Near(peer) {
+			return out
+		}
 		if !p.mayAsk(peer, now) {
 			w.cursor++
 			continue
@@ -329,6 +341,12 @@ func (p *Puller) ask(w *wanted, l *Lacking, now int, leader uint64, out []Ask, f
 	return out
 }
 
+// hedges reports whether far members are not to be asked for an entry yet.
+func (p *Puller) hedges(w *wanted, l *Lacking, ring []uint64, now int) bool {
+	return p.options.Near != nil && !l.Urgent && !l.Overdue && now-w.since < p.options.Patience+p.options.Hedge &&
+		len(ring) > 0 && p.options.Near(ring[0])
+}
+
 // endPass notes that all peers have been asked, and lets the entry be tried again after
 // a while.
 func (p *Puller) endPass(w *wanted, need, now int) {
@@ -344,7 +362,8 @@ func (p *Puller) endPass(w *wanted, need, now int) {
 
 // ring appends the peers to ask for an entry before the leader, in order: the slots
 // behind the own slot, then members without a slot, the encoder among them. For a node
-// without units of its own, slots with units come before all slots but the next.
+// without units of its own, slots with units come before all slots but the next. Near members
+// come first.
 func (p *Puller) ring(h *ecraft.Header, leader uint64, dst []uint64) []uint64 {
 	slot := h.SlotOf(p.self)
 	bare := slot >= 0 && h.Units[slot] == 0
@@ -367,7 +386,18 @@ func (p *Puller) ring(h *ecraft.Header, leader uint64, dst []uint64) []uint64 {
 			dst = append(dst, id)
 		}
 	}
+	if p.options.Near != nil {
+		slices.SortStableFunc(dst, func(a, b uint64) int { return p.far(a) - p.far(b) })
+	}
 	return dst
+}
+
+// far is 1 for members that are not near.
+func (p *Puller) far(id uint64) int {
+	if p.options.Near(id) {
+		return 0
+	}
+	return 1
 }
 
 // mayAsk reports whether a peer is worth asking, because the peer answered of late or
