@@ -5,6 +5,7 @@ package gossip
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/weftraft/weft/ecraft"
@@ -87,19 +88,23 @@ const (
 // Invariant: an entry is on order at a peer once at a time, and every order ends
 // with an answer or after Timeout.
 type Puller struct {
-	self    uint64
-	options PullerOptions
+	self uint64
+	// The options, small: a node has many groups.
+	patience, timeout, hedge int32
+	round                    int32 // counts calls of Plan, to see which entries are gone
+	batch                    int
+	near                     func(id uint64) bool
+
 	members []uint64
 	peers   map[uint64]*pullPeer
 	wants   map[ecraft.ID]*wanted
 	onOrder int // bytes
-	round   int // counts calls of Plan, to see which entries are gone
 	now     int // tick of the last one
 }
 
 // wanted is an entry that is being pulled.
 type wanted struct {
-	seen   int      // round of Plan in which it was last lacking
+	seen   int32    // round of Plan in which it was last lacking
 	since  int      // tick at which it was first lacking
 	again  int      // tick from which on it may be asked for again
 	need   int      // units lacking when the pass began
@@ -131,7 +136,9 @@ func NewPuller(self uint64, o PullerOptions) *Puller {
 	if o.Batch <= 0 {
 		o.Batch = 4 << 20
 	}
-	return &Puller{self: self, options: o} // the maps come with their first entries: most groups are idle
+	ticks := func(n int) int32 { return int32(min(n, math.MaxInt32)) }
+	// The maps come with their first entries: most groups are idle.
+	return &Puller{self: self, patience: ticks(o.Patience), timeout: ticks(o.Timeout), hedge: ticks(o.Hedge), batch: o.Batch, near: o.Near}
 }
 
 // SetMembers sets the members of the group. Only members are asked, and the leader.
@@ -205,16 +212,16 @@ func (p *Puller) Plan(now int, missing []Lacking, leader uint64, out []Ask) []As
 	}
 	p.sweep()
 	first := len(out)
-	room := p.options.Batch - p.onOrder
-	full := p.onOrder > 0 && room < min(AskBytes, p.options.Batch/4)
+	room := p.batch - p.onOrder
+	full := p.onOrder > 0 && room < min(AskBytes, p.batch/4)
 	for turn := askNext; turn <= askRest; turn++ {
 		for i := range missing {
 			l := &missing[i]
-			if p.turn(l) != turn || turn > askNext && p.onOrder >= p.options.Batch || turn == askRest && full {
+			if p.turn(l) != turn || turn > askNext && p.onOrder >= p.batch || turn == askRest && full {
 				continue
 			}
 			w := p.wants[l.ID]
-			if len(w.orders) == 0 && now >= w.again && (l.Urgent || l.Overdue || now-w.since >= p.options.Patience) {
+			if len(w.orders) == 0 && now >= w.again && (l.Urgent || l.Overdue || now-w.since >= int(p.patience)) {
 				out = p.ask(w, l, now, leader, out, first)
 			}
 		}
@@ -311,7 +318,7 @@ func (p *Puller) ask(w *wanted, l *Lacking, now int, leader uint64, out []Ask, f
 		if w.cursor < 2*len(ring) {
 			peer = ring[w.cursor%len(ring)]
 		}
-		if p.hedges(w, l, ring, now) && !p.options.Near(peer) {
+		if p.hedges(w, l, ring, now) && !p.near(peer) {
 			return out
 		}
 		if !p.mayAsk(peer, now) {
@@ -329,7 +336,7 @@ func (p *Puller) ask(w *wanted, l *Lacking, now int, leader uint64, out []Ask, f
 			}
 		}
 		bytes := want.Need * l.Header.UnitLen()
-		if !l.Next && p.onOrder > 0 && p.onOrder+bytes > p.options.Batch {
+		if !l.Next && p.onOrder > 0 && p.onOrder+bytes > p.batch {
 			return out
 		}
 		out = p.put(out, first, peer, want, bytes)
@@ -343,8 +350,8 @@ func (p *Puller) ask(w *wanted, l *Lacking, now int, leader uint64, out []Ask, f
 
 // hedges reports whether far members are not to be asked for an entry yet.
 func (p *Puller) hedges(w *wanted, l *Lacking, ring []uint64, now int) bool {
-	return p.options.Near != nil && !l.Urgent && !l.Overdue && now-w.since < p.options.Patience+p.options.Hedge &&
-		len(ring) > 0 && p.options.Near(ring[0])
+	return p.near != nil && !l.Urgent && !l.Overdue && now-w.since < int(p.patience)+int(p.hedge) &&
+		len(ring) > 0 && p.near(ring[0])
 }
 
 // endPass notes that all peers have been asked, and lets the entry be tried again after
@@ -357,7 +364,7 @@ func (p *Puller) endPass(w *wanted, need, now int) {
 	if w.passes >= stuckPasses || w.passes > 0 && len(w.unsure) == 0 {
 		w.stuck = true
 	}
-	w.need, w.unsure, w.cursor, w.again = need, nil, 0, now+p.options.Timeout
+	w.need, w.unsure, w.cursor, w.again = need, nil, 0, now+int(p.timeout)
 }
 
 // ring appends the peers to ask for an entry before the leader, in order: the slots
@@ -386,7 +393,7 @@ func (p *Puller) ring(h *ecraft.Header, leader uint64, dst []uint64) []uint64 {
 			dst = append(dst, id)
 		}
 	}
-	if p.options.Near != nil {
+	if p.near != nil {
 		slices.SortStableFunc(dst, func(a, b uint64) int { return p.far(a) - p.far(b) })
 	}
 	return dst
@@ -394,7 +401,7 @@ func (p *Puller) ring(h *ecraft.Header, leader uint64, dst []uint64) []uint64 {
 
 // far is 1 for members that are not near.
 func (p *Puller) far(id uint64) int {
-	if p.options.Near(id) {
+	if p.near(id) {
 		return 0
 	}
 	return 1
@@ -414,7 +421,7 @@ func (p *Puller) mayAsk(id uint64, now int) bool {
 		}
 		p.peers[id] = peer
 	}
-	return peer.unanswered < silentRounds || now-peer.asked >= probeRounds*p.options.Timeout
+	return peer.unanswered < silentRounds || now-peer.asked >= probeRounds*int(p.timeout)
 }
 
 // put adds a want to the peer's last Ask of this round, or to a new Ask if there is
