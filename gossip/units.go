@@ -36,8 +36,8 @@ type way byte
 
 const (
 	direct    way = iota
-	passed        // on by a reader
-	collected     // passed on by a voter
+	passed        // a reader has passed them on
+	collected     // a voter has
 )
 
 // may reports whether a peer may send units of a slot to self.

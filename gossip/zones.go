@@ -65,9 +65,12 @@ func (p Peers) zonePushes(h *ecraft.Header, slots, slot int, index uint64, dst [
 
 // zonesOf returns the zone of each slot, as the first slot in the zone.
 func (p Peers) zonesOf(h *ecraft.Header) []int {
-	zones := make([]int, h.Slots)
+	zones, names := make([]int, h.Slots), make([]string, h.Slots)
 	for at, id := range h.Members {
-		zones[at] = slices.IndexFunc(h.Members[:at+1], func(o uint64) bool { return p.near(o, id) })
+		names[at] = p.Zone(id)
+		if zones[at] = at; names[at] != "" {
+			zones[at] = slices.Index(names, names[at])
+		}
 	}
 	return zones
 }
