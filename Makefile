@@ -153,7 +153,7 @@ fmt: ## gofmt everything
 
 .PHONY: lint
 lint: ## golangci-lint over all modules
-	@for m in . $(NESTED) rafttest/etcd; do echo "lint ./$$m/..."; (cd $$m && $(GO) run $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...); done
+	@for m in . $(NESTED) rafttest/etcd cmd/weftbench/peers; do echo "lint ./$$m/..."; (cd $$m && $(GO) run $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...); done
 
 .PHONY: api
 api: ## compare the exported API with upstream's; prints counts and additions
@@ -179,11 +179,13 @@ shim: ## upstream's own scenarios and tests against our package, in full
 tidy-check: ## fail if a go.mod or go.sum is not tidy
 	$(GO) run ./internal/modules -check
 	cd rafttest/etcd && $(GO) mod tidy -diff
+	cd cmd/weftbench/peers && $(GO) mod tidy -diff
 
 .PHONY: tidy
 tidy: ## bring all go.mod and go.sum in agreement with what is imported
 	$(GO) run ./internal/modules
 	cd rafttest/etcd && $(GO) mod tidy
+	cd cmd/weftbench/peers && $(GO) mod tidy
 
 # The commit that would be released: make release-check COMMIT=main.
 COMMIT ?= HEAD
@@ -194,7 +196,7 @@ release-check: ## what a release of COMMIT (HEAD) would be: each module built fr
 
 ##@ hosts
 
-# Flags for the run: make bench-etcd BENCH=--stop-after=10m.
+# Flags for the run: make bench-etcd BENCH=--stop-after=10m, make bench-peers BENCH=--nodes=3.
 BENCH ?=
 # Flags for the run: make conformance-etcd ETCD=--core=upstream.
 ETCD ?=
@@ -249,6 +251,18 @@ bench-host: ## Host beside a minimal loop, real processes, written to docs/data/
 .PHONY: bench-host-quick
 bench-host-quick: ## the same, printed, with short rounds (about 90 seconds)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench host --quick
+
+.PHONY: bench-peers
+bench-peers: ## Host beside dragonboat, hashicorp/raft and a minimal loop, into docs/data/peers.md (about 75 minutes)
+	cd cmd/weftbench/peers && $(GO) run . bench --out $(CURDIR)/docs/data/peers.md $(BENCH)
+
+.PHONY: bench-peers-quick
+bench-peers-quick: ## the same, printed: two loads and one short round (under a minute, and the first compilation)
+	cd cmd/weftbench/peers && $(GO) run . bench --quick $(BENCH)
+
+.PHONY: test-peers
+test-peers: ## each library of bench-peers as processes: all that was acknowledged is applied at all nodes
+	cd cmd/weftbench/peers && $(GO) vet ./... && $(GO) test -count=1 ./...
 
 .PHONY: bench-coding
 bench-coding: ## coding on beside off, real processes, into docs/data/coded.md (about 35 minutes)

@@ -66,7 +66,7 @@ type Options struct {
 	// beyond the bound are refused with [ErrOverloaded], and a command that is larger than the bound
 	// with [ErrTooLarge].
 	BudgetBytes int64
-	// CatchUpBytes bounds the bytes of snapshots under way, over all groups, once for those that the node sends and
+	// CatchUpBytes bounds the bytes of snapshots and of missed entries under way, over all groups, once for those that the node sends and
 	// once for those that it takes; 0 means 64 MiB. The most urgent are first: see [rawnode.CatchUp].
 	CatchUpBytes int64
 	// Balance is the time between two looks at which node leads how many groups; 0
@@ -78,7 +78,8 @@ type Options struct {
 	// [Group.SetLeaderWeight] that of one group.
 	LeaderWeight int
 	// Zone is where the node stands, such as a data centre; empty: not said. Where members have zones, a leader sends the
-	// data of a whole entry of 512 bytes and more once into each other zone, and a member there passes it on. A
+	// data of a whole entry of 512 bytes and more once into each other zone, and a member there passes it on; units of coded
+	// entries come into a zone once from the others. A
 	// gateway with a zone rather has a home there. At most 64 bytes. It may change at a restart.
 	Zone string
 	// Metrics, unless nil, is told what the node and its groups do: for Prometheus a *metrics.Set.

@@ -3,6 +3,8 @@
 
 package ecraft
 
+import "fmt"
+
 // MaxUnits is the largest number of units of a codeword: one for each element of GF(2^8), the field
 // of the code.
 const MaxUnits = 256
@@ -11,8 +13,12 @@ const MaxUnits = 256
 // more exact, and all matrices much larger.
 const MaxD = 32
 
-// ID names an entry of the log. Two entries with the same ID are the same.
+// ID names an entry of the log: no two entries of a group have the same term and index. Term and
+// index always travel together, and so cannot be swapped.
 type ID struct{ Term, Index uint64 }
+
+// String returns term/index.
+func (id ID) String() string { return fmt.Sprintf("%d/%d", id.Term, id.Index) }
 
 // Layout describes the cut of a payload: into D data units, and with parity units into a codeword
 // of Slots*D units. Each slot owns D units that belong to no other slot: unit k of slot s is unit

@@ -41,7 +41,7 @@ func Example() {
 
 	// Push: no member waits for a question.
 	for _, from := range alive {
-		for _, push := range gossip.Targets(header, from, 1, func(uint64) bool { return false }, nil) {
+		for _, push := range gossip.Targets(header, from, 1, gossip.Peers{Reader: func(uint64) bool { return false }}, nil) {
 			if stores[push.Peer] == nil {
 				continue // the dead one
 			}

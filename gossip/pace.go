@@ -25,9 +25,9 @@ type pullPeer struct {
 	asked      int // tick of the last ask
 	round      int // tick of the last round that was counted as unanswered
 
-	window, onOrder int // bytes
-	open            int // round of Plan in which there is room for more
-	least           int // ticks that an answer took, at least; -1: none came
+	window, onOrder int   // bytes
+	open            int32 // round of Plan in which there is room for more
+	least           int   // ticks that an answer took, at least; -1: none came
 
 	timeout int // ticks of silence after which an order is given up
 	quiet   int // tick since which it owes an answer; -1: it owes none
@@ -35,7 +35,7 @@ type pullPeer struct {
 }
 
 func (p *Puller) newPeer(now int) *pullPeer {
-	return &pullPeer{round: now - 1, window: min(firstWindow, p.options.Batch), timeout: p.options.Timeout, least: -1, quiet: -1}
+	return &pullPeer{round: now - 1, window: min(firstWindow, p.batch), timeout: int(p.timeout), least: -1, quiet: -1}
 }
 
 // ordered notes an order.
@@ -62,7 +62,7 @@ func (p *Puller) spoke(peer *pullPeer) {
 	if peer.quiet >= 0 {
 		silent = p.now - peer.quiet
 	}
-	peer.timeout = min(max(p.options.Timeout, 2*silent+1, peer.timeout-peer.timeout/8), maxTimeouts*p.options.Timeout)
+	peer.timeout = min(max(int(p.timeout), 2*silent+1, peer.timeout-peer.timeout/8), maxTimeouts*int(p.timeout))
 	if peer.quiet = p.now; peer.onOrder == 0 {
 		peer.quiet = -1
 	}
@@ -76,7 +76,7 @@ func (p *Puller) answered(peer *pullPeer, o order) {
 		peer.least = took
 	}
 	if took <= 2*peer.least {
-		peer.window = min(peer.window+o.bytes, p.options.Batch)
+		peer.window = min(peer.window+o.bytes, p.batch)
 	}
 }
 
@@ -95,7 +95,7 @@ func (p *Puller) late(peer *pullPeer, now int) {
 	peer.round = now
 	peer.unanswered++
 	peer.window = max(peer.window/2, 1) // one entry is asked for whatever its size
-	peer.timeout = max(p.options.Timeout, peer.timeout/2)
+	peer.timeout = max(int(p.timeout), peer.timeout/2)
 	if peer.unanswered >= silentRounds {
 		peer.quiet = -1
 	}

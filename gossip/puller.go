@@ -5,6 +5,7 @@ package gossip
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/weftraft/weft/ecraft"
@@ -49,6 +50,10 @@ type PullerOptions struct {
 	// 4 MiB. One entry is asked for whatever its size, and so is the entry to be
 	// applied next.
 	Batch int
+	// Near reports whether a member stands in this node's zone; nil: there are no zones. Near members are asked
+	// before others, and others Hedge ticks after the entry's time came, if any is near; 0 means 2.
+	Near  func(id uint64) bool
+	Hedge int
 }
 
 // Bounds of a Puller.
@@ -68,7 +73,9 @@ const (
 // For each entry the Puller goes around the ring that begins behind the own slot, then
 // to the encoder and to the members without a slot. A node that was assigned no units, a
 // reader or a voter that was behind, asks the next slot, where the payload may be complete,
-// then the slots with units, then the others. On the first round each peer is
+// then the slots with units, then the others. In each case members in the own zone come first, and
+// only when these had time to answer, and a collector to pass units on, a far one is asked for
+// an entry that pushes may still complete. On the first round each peer is
 // asked for the units of its own slot that are still lacking, several peers at a time;
 // a peer without units left to give is asked for everything, because the peer may have
 // completed the payload. On the second round each in turn is asked for everything, and
@@ -81,19 +88,23 @@ const (
 // Invariant: an entry is on order at a peer once at a time, and every order ends
 // with an answer or after Timeout.
 type Puller struct {
-	self    uint64
-	options PullerOptions
+	self uint64
+	// The options, small: a node has many groups.
+	patience, timeout, hedge int32
+	round                    int32 // counts calls of Plan, to see which entries are gone
+	batch                    int
+	near                     func(id uint64) bool
+
 	members []uint64
 	peers   map[uint64]*pullPeer
 	wants   map[ecraft.ID]*wanted
 	onOrder int // bytes
-	round   int // counts calls of Plan, to see which entries are gone
 	now     int // tick of the last one
 }
 
 // wanted is an entry that is being pulled.
 type wanted struct {
-	seen   int      // round of Plan in which it was last lacking
+	seen   int32    // round of Plan in which it was last lacking
 	since  int      // tick at which it was first lacking
 	again  int      // tick from which on it may be asked for again
 	need   int      // units lacking when the pass began
@@ -119,10 +130,15 @@ func NewPuller(self uint64, o PullerOptions) *Puller {
 	if o.Timeout <= 0 {
 		o.Timeout = 2
 	}
+	if o.Hedge <= 0 {
+		o.Hedge = 2
+	}
 	if o.Batch <= 0 {
 		o.Batch = 4 << 20
 	}
-	return &Puller{self: self, options: o} // the maps come with their first entries: most groups are idle
+	ticks := func(n int) int32 { return int32(min(n, math.MaxInt32)) }
+	// The maps come with their first entries: most groups are idle.
+	return &Puller{self: self, patience: ticks(o.Patience), timeout: ticks(o.Timeout), hedge: ticks(o.Hedge), batch: o.Batch, near: o.Near}
 }
 
 // SetMembers sets the members of the group. Only members are asked, and the leader.
@@ -196,16 +212,16 @@ func (p *Puller) Plan(now int, missing []Lacking, leader uint64, out []Ask) []As
 	}
 	p.sweep()
 	first := len(out)
-	room := p.options.Batch - p.onOrder
-	full := p.onOrder > 0 && room < min(AskBytes, p.options.Batch/4)
+	room := p.batch - p.onOrder
+	full := p.onOrder > 0 && room < min(AskBytes, p.batch/4)
 	for turn := askNext; turn <= askRest; turn++ {
 		for i := range missing {
 			l := &missing[i]
-			if p.turn(l) != turn || turn > askNext && p.onOrder >= p.options.Batch || turn == askRest && full {
+			if p.turn(l) != turn || turn > askNext && p.onOrder >= p.batch || turn == askRest && full {
 				continue
 			}
 			w := p.wants[l.ID]
-			if len(w.orders) == 0 && now >= w.again && (l.Urgent || l.Overdue || now-w.since >= p.options.Patience) {
+			if len(w.orders) == 0 && now >= w.again && (l.Urgent || l.Overdue || now-w.since >= int(p.patience)) {
 				out = p.ask(w, l, now, leader, out, first)
 			}
 		}
@@ -302,6 +318,9 @@ func (p *Puller) ask(w *wanted, l *Lacking, now int, leader uint64, out []Ask, f
 		if w.cursor < 2*len(ring) {
 			peer = ring[w.cursor%len(ring)]
 		}
+		if p.hedges(w, l, ring, now) && !p.near(peer) {
+			return out
+		}
 		if !p.mayAsk(peer, now) {
 			w.cursor++
 			continue
@@ -317,7 +336,7 @@ func (p *Puller) ask(w *wanted, l *Lacking, now int, leader uint64, out []Ask, f
 			}
 		}
 		bytes := want.Need * l.Header.UnitLen()
-		if !l.Next && p.onOrder > 0 && p.onOrder+bytes > p.options.Batch {
+		if !l.Next && p.onOrder > 0 && p.onOrder+bytes > p.batch {
 			return out
 		}
 		out = p.put(out, first, peer, want, bytes)
@@ -327,6 +346,12 @@ func (p *Puller) ask(w *wanted, l *Lacking, now int, leader uint64, out []Ask, f
 		left, own = left-want.Need, own+want.Need
 	}
 	return out
+}
+
+// hedges reports whether far members are not to be asked for an entry yet.
+func (p *Puller) hedges(w *wanted, l *Lacking, ring []uint64, now int) bool {
+	return p.near != nil && !l.Urgent && !l.Overdue && now-w.since < int(p.patience)+int(p.hedge) &&
+		len(ring) > 0 && p.near(ring[0])
 }
 
 // endPass notes that all peers have been asked, and lets the entry be tried again after
@@ -339,12 +364,13 @@ func (p *Puller) endPass(w *wanted, need, now int) {
 	if w.passes >= stuckPasses || w.passes > 0 && len(w.unsure) == 0 {
 		w.stuck = true
 	}
-	w.need, w.unsure, w.cursor, w.again = need, nil, 0, now+p.options.Timeout
+	w.need, w.unsure, w.cursor, w.again = need, nil, 0, now+int(p.timeout)
 }
 
 // ring appends the peers to ask for an entry before the leader, in order: the slots
 // behind the own slot, then members without a slot, the encoder among them. For a node
-// without units of its own, slots with units come before all slots but the next.
+// without units of its own, slots with units come before all slots but the next. Near members
+// come first.
 func (p *Puller) ring(h *ecraft.Header, leader uint64, dst []uint64) []uint64 {
 	slot := h.SlotOf(p.self)
 	bare := slot >= 0 && h.Units[slot] == 0
@@ -367,7 +393,18 @@ func (p *Puller) ring(h *ecraft.Header, leader uint64, dst []uint64) []uint64 {
 			dst = append(dst, id)
 		}
 	}
+	if p.near != nil {
+		slices.SortStableFunc(dst, func(a, b uint64) int { return p.far(a) - p.far(b) })
+	}
 	return dst
+}
+
+// far is 1 for members that are not near.
+func (p *Puller) far(id uint64) int {
+	if p.near(id) {
+		return 0
+	}
+	return 1
 }
 
 // mayAsk reports whether a peer is worth asking, because the peer answered of late or
@@ -384,7 +421,7 @@ func (p *Puller) mayAsk(id uint64, now int) bool {
 		}
 		p.peers[id] = peer
 	}
-	return peer.unanswered < silentRounds || now-peer.asked >= probeRounds*p.options.Timeout
+	return peer.unanswered < silentRounds || now-peer.asked >= probeRounds*int(p.timeout)
 }
 
 // put adds a want to the peer's last Ask of this round, or to a new Ask if there is

@@ -39,8 +39,8 @@ func TestReadersGetOnePayloadTogether(t *testing.T) {
 		type unit struct{ slot, at int }
 		got, share := map[unit]uint64{}, map[uint64]int{}
 		for s, id := range h.Members[:voters] {
-			list := Targets(h, id, index, isReader, nil)
-			usual := Targets(&alone, id, index, isReader, nil)
+			list := Targets(h, id, index, Peers{Reader: isReader}, nil)
+			usual := Targets(&alone, id, index, Peers{Reader: isReader}, nil)
 			require.True(t, slices.Equal(usual, list[:len(usual)]), "pushes to voters come first, and are as ever")
 			for _, p := range list[len(usual):] {
 				require.True(t, isReader(p.Peer))
@@ -56,7 +56,7 @@ func TestReadersGetOnePayloadTogether(t *testing.T) {
 		for _, n := range share {
 			require.LessOrEqual(t, n, (h.D+readers-1)/readers, "readers share the units evenly")
 		}
-		require.Empty(t, Targets(h, h.Members[voters], index, isReader, nil), "a reader pushes nothing")
+		require.Empty(t, Targets(h, h.Members[voters], index, Peers{Reader: isReader}, nil), "a reader pushes nothing")
 	})
 }
 

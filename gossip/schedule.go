@@ -11,11 +11,22 @@ type Push struct {
 	First, Count int
 }
 
+// Peers is what a node knows of the other members, for Targets and PassOn.
+type Peers struct {
+	// Reader reports whether a member reads: the leader sends it headers.
+	Reader func(id uint64) bool
+	// Zone returns the zone of a member, this node or another; empty if not known. Nil, or empty for this
+	// node: no zones.
+	Zone func(id uint64) string
+	// Down reports whether a member cannot be reached now; nil: all can be.
+	Down func(id uint64) bool
+}
+
 // Targets appends to dst the pushes of the node self when its units of the entry at index
-// are durable: none without a slot. Pushes to readers come last.
+// are durable: none without a slot, none to members that are down. Pushes to readers come last.
 //
-// The slots at the end that were assigned no units, and whose members are readers, which
-// reader says, are left out of the schedule: see FirstReader. Among the others every
+// The slots at the end that were assigned no units, and whose members are readers,
+// are left out of the schedule: see FirstReader. Among the others every
 // node computes the same schedule from the header. By it,
 //
 //   - a node with a slot gets the units that it lacks to D, if the others with slots hold
@@ -28,22 +39,46 @@ type Push struct {
 //
 // All together push one payload to the readers, each unit to one of them, who passes it on to
 // the others. So readers cost the senders the bytes of one, however many there are.
-func Targets(h *ecraft.Header, self, index uint64, reader func(id uint64) bool, dst []Push) []Push {
-	slots, slot := FirstReader(h, reader), h.SlotOf(self)
+//
+// With zones, all this holds within each zone, and units come into a zone once: see zonePushes.
+func Targets(h *ecraft.Header, self, index uint64, p Peers, dst []Push) []Push {
+	slots, slot := FirstReader(h, p.Reader), h.SlotOf(self)
 	if slot < 0 || slot >= slots {
 		return dst
 	}
-	if anyLacks(h, slots) {
-		var buf grid
-		g := newSchedule(h, slots, &buf)
-		for i := 1; i < slots; i++ {
-			to := (slot - i + slots) % slots
-			if n := g.at(to, slot); n > 0 {
-				dst = append(dst, Push{Peer: h.Members[to], Count: int(n)})
-			}
+	if p.zoned(self) {
+		return p.zonePushes(h, slots, slot, index, dst)
+	}
+	dst = p.complete(h, slots, slot, dst)
+	return p.spread(h, slots, slot, h.D, index, dst)
+}
+
+// complete appends a sender's pushes to the other of the first slots, by their schedule.
+func (p Peers) complete(h *ecraft.Header, slots, slot int, dst []Push) []Push {
+	if !anyLacks(h, slots) {
+		return dst
+	}
+	var buf grid
+	g := newSchedule(h, slots, &buf)
+	for i := 1; i < slots; i++ {
+		to := (slot - i + slots) % slots
+		if n := g.at(to, slot); n > 0 && !p.down(h.Members[to]) {
+			dst = append(dst, Push{Peer: h.Members[to], Count: int(n)})
 		}
 	}
-	return pushReaders(h, slots, slot, index, dst)
+	return dst
+}
+
+func (p Peers) down(id uint64) bool { return p.Down != nil && p.Down(id) }
+
+// up returns the first of some members that is not down, from position at on, around; 0: all are.
+func (p Peers) up(ids []uint64, at int) uint64 {
+	for i := range ids {
+		if id := ids[(at+i)%len(ids)]; !p.down(id) {
+			return id
+		}
+	}
+	return 0
 }
 
 // FirstReader returns the first of the slots at the end of the header that are readers':
@@ -56,23 +91,25 @@ func FirstReader(h *ecraft.Header, reader func(id uint64) bool) int {
 	return first
 }
 
-// pushReaders appends the sender's part of the one payload that the slots before the
-// readers' push to the readers. The units are taken in turn from one sender after the other,
-// the first units first, and go to one reader after the other; index decides who begins.
-func pushReaders(h *ecraft.Header, slots, sender int, index uint64, dst []Push) []Push {
-	readers := h.Slots - slots
-	if readers == 0 || slots == 0 {
+// spread appends a sender's part of the units that the first slots push to the others, which are
+// D or fewer. The units are taken in turn from one sender after the other, the first units first, and
+// go to one receiver after the other; index decides who begins.
+func (p Peers) spread(h *ecraft.Header, slots, sender, units int, index uint64, dst []Push) []Push {
+	receivers := h.Members[slots:]
+	if len(receivers) == 0 || slots == 0 {
 		return dst
 	}
-	turn, from, sent := int(index%uint64(readers)), int(index%uint64(slots)), 0
+	turn, from, sent := int(index%uint64(len(receivers))), int(index%uint64(slots)), 0
 	for unit := 0; unit < h.D; unit++ {
-		for i := 0; i < slots && sent < h.D; i++ {
+		for i := 0; i < slots && sent < units; i++ {
 			s := (from + i) % slots
 			if int(h.Units[s]) <= unit {
 				continue
 			}
 			if s == sender {
-				dst = append(dst, Push{Peer: h.Members[slots+(turn+sent)%readers], First: unit, Count: 1})
+				if to := p.up(receivers, turn+sent); to != 0 {
+					dst = append(dst, Push{Peer: to, First: unit, Count: 1})
+				}
 			}
 			sent++
 		}

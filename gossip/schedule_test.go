@@ -30,7 +30,7 @@ func coded(d int, units ...uint8) *ecraft.Header {
 // sends.
 func pushes(h *ecraft.Header) (sent [][]Push, loads []int) {
 	for _, id := range h.Members {
-		list := Targets(h, id, 7, nobody, nil)
+		list := Targets(h, id, 7, Peers{Reader: nobody}, nil)
 		n := 0
 		for _, p := range list {
 			n += p.Count
@@ -162,9 +162,9 @@ func TestBalancedRing(t *testing.T) {
 						require.Equal(t, (from-i-1+h.Slots)%h.Slots, h.SlotOf(p.Peer))
 					}
 				}
-				require.Empty(t, Targets(h, h.Encoder, 7, nobody, nil), "the leader pushes nothing")
+				require.Empty(t, Targets(h, h.Encoder, 7, Peers{Reader: nobody}, nil), "the leader pushes nothing")
 				require.Empty(t, expected(h, h.Encoder, nil))
-				require.Empty(t, Targets(h, 99, 7, nobody, nil))
+				require.Empty(t, Targets(h, 99, 7, Peers{Reader: nobody}, nil))
 			}
 		}
 	}
@@ -228,7 +228,7 @@ func TestScheduleOfLargeGroups(t *testing.T) {
 
 func TestPlainEntriesHaveNoSchedule(t *testing.T) {
 	for _, h := range []*ecraft.Header{{Kind: ecraft.Whole, PayloadLen: 5}, {Kind: ecraft.Carrier}} {
-		require.Empty(t, Targets(h, 2, 7, nobody, nil))
+		require.Empty(t, Targets(h, 2, 7, Peers{Reader: nobody}, nil))
 		require.Empty(t, expected(h, 2, nil))
 	}
 }
@@ -236,7 +236,7 @@ func TestPlainEntriesHaveNoSchedule(t *testing.T) {
 func TestTargetsDoesNotAllocate(t *testing.T) {
 	for _, h := range []*ecraft.Header{coded(6, 2, 2, 2, 2), coded(6, 3, 3, 0, 6), coded(12, 12, 12, 0, 0, 4, 1)} {
 		dst := make([]Push, 0, 16)
-		require.Zero(t, testing.AllocsPerRun(100, func() { dst = Targets(h, 3, 7, nobody, dst[:0]) }), "%v", h.Units)
+		require.Zero(t, testing.AllocsPerRun(100, func() { dst = Targets(h, 3, 7, Peers{Reader: nobody}, dst[:0]) }), "%v", h.Units)
 	}
 }
 
@@ -246,7 +246,7 @@ func BenchmarkTargets(b *testing.B) {
 			b.ReportAllocs()
 			dst := make([]Push, 0, 16)
 			for b.Loop() {
-				dst = Targets(h, 3, 7, nobody, dst[:0])
+				dst = Targets(h, 3, 7, Peers{Reader: nobody}, dst[:0])
 			}
 		})
 	}

@@ -186,7 +186,7 @@ func (n *node) step() {
 }
 
 func (n *node) push(e *entry) {
-	for _, p := range Targets(e.h, n.id, 7, nobody, nil) {
+	for _, p := range Targets(e.h, n.id, 7, Peers{Reader: nobody}, nil) {
 		strip := e.units(n.id, 0, p.Count)
 		n.send(letter{to: p.Peer, id: e.ID, data: AppendUnits(nil, n.lie(e, strip)...)})
 	}

@@ -35,7 +35,7 @@ var (
 //
 // A peer may send units of its own slot and of this node's slot. Otherwise one bad peer
 // could pass for others. Readers pass on to each other the units of slots that have some,
-// which no other way of units may do: see Pass.
+// and voters to the members of their zone, which no other way of units may do: see Pass and Collect.
 //
 // Invariants:
 //
@@ -135,7 +135,12 @@ func (s *Store) Add(id ecraft.ID, from uint64, u ecraft.Strip) (complete bool, e
 // Pass is Add for units that a reader has passed on to this node, a reader as well: units
 // that the header assigns to another slot, where neither of the two was assigned any.
 func (s *Store) Pass(id ecraft.ID, from uint64, u ecraft.Strip) (complete bool, err error) {
-	return s.add(id, origin{from: from, passed: true}, u)
+	return s.add(id, origin{from, passed}, u)
+}
+
+// Collect is Add for units that a voter has passed on in its zone: units that the header assigns to any slot.
+func (s *Store) Collect(id ecraft.ID, from uint64, u ecraft.Strip) (complete bool, err error) {
+	return s.add(id, origin{from, collected}, u)
 }
 
 func (s *Store) add(id ecraft.ID, o origin, u ecraft.Strip) (complete bool, err error) {

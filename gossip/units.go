@@ -26,20 +26,27 @@ func (s *Store) addOwn(r *record, strip ecraft.Strip) {
 	}
 }
 
-// origin is where units come from: a peer, who has them from its log or, passed, from the
-// push of another peer.
+// origin is where units come from: a peer, who has them from its log or from the push of another peer.
 type origin struct {
-	from   uint64
-	passed bool
+	from uint64
+	way  way
 }
+
+type way byte
+
+const (
+	direct    way = iota
+	passed        // a reader has passed them on
+	collected     // a voter has
+)
 
 // may reports whether a peer may send units of a slot to self.
 func (o origin) may(h *ecraft.Header, self uint64, strip ecraft.Strip) bool {
 	theirs, ours := h.SlotOf(o.from), h.SlotOf(self)
-	if !o.passed {
+	if o.way == direct {
 		return strip.Slot == theirs || strip.Slot == ours
 	}
-	return theirs >= 0 && ours >= 0 && h.Units[theirs] == 0 && h.Units[ours] == 0 &&
+	return theirs >= 0 && ours >= 0 && (o.way == collected || h.Units[theirs] == 0 && h.Units[ours] == 0) &&
 		strip.Slot >= 0 && strip.Slot < h.Slots && strip.First+strip.Count <= int(h.Units[strip.Slot])
 }
 
@@ -52,8 +59,8 @@ func (s *Store) addFrom(r *record, o origin, strip ecraft.Strip) error {
 		return nil
 	}
 	if !o.may(r.h, s.self, strip) {
-		return fmt.Errorf("%w: peer %d sent units of slot %d for index %d (passed on: %t): its own is %d, ours %d",
-			ErrRefused, from, strip.Slot, r.id.Index, o.passed, r.h.SlotOf(from), r.h.SlotOf(s.self))
+		return fmt.Errorf("%w: peer %d sent units of slot %d for index %d (passed on: %d): its own is %d, ours %d",
+			ErrRefused, from, strip.Slot, r.id.Index, o.way, r.h.SlotOf(from), r.h.SlotOf(s.self))
 	}
 	added, err := r.gather(strip)
 	if err != nil {

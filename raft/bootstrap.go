@@ -8,6 +8,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weftraft/weft/ecraft"
+
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
@@ -42,11 +44,11 @@ func (rn *RawNode) Bootstrap(peers []Peer) error {
 		if err != nil {
 			return err
 		}
-		ents[i] = copyEntry(&pb.Entry{Type: pb.EntryConfChange.Enum(), Data: data}, entryID{term: 1, index: uint64(i) + 1})
+		ents[i] = copyEntry(&pb.Entry{Type: pb.EntryConfChange.Enum(), Data: data}, ecraft.ID{Term: 1, Index: uint64(i) + 1})
 	}
 	rn.toldHard = hardState{} // so that the first Ready has a hard state to write
 	r.becomeFollower(1, None)
-	r.log.appendAfter(entryID{}, ents)
+	r.log.appendAfter(ecraft.ID{}, ents)
 	r.log.commitTo(uint64(len(ents)))
 	// The host will apply the changes later; with the changes applied here too, this
 	// node can campaign before.

@@ -92,6 +92,10 @@ type Coding struct {
 	// copies. A node asks at most once a tick, and tells its leader. rawnode.Host sets
 	// Busy.
 	Busy func() float64
+	// Zone returns the zone of a node, this one or another, such as its data centre; empty: not known, and a zone of
+	// its own. Units then come into each zone once, and members pass them on there. nil, or empty for this
+	// node, means no zones. Only members whose version knows zones may have one. Zone does not wait. rawnode.Host sets Zone.
+	Zone func(id uint64) string
 	// Recorder, if set, is told of coding's events, for metrics.
 	Recorder CodingRecorder
 }
@@ -148,7 +152,7 @@ func newExtension(r *raft) extension {
 	c := r.cfg.Coding.withDefaults(r.cfg.Clock)
 	cfg := coding.Config{
 		Threshold: c.Threshold, Policy: c.Policy, ClearPrefix: c.ClearPrefix, Veto: c.Veto, Memory: c.Memory,
-		GossipGap: c.GossipGap, GossipDelay: c.GossipDelay, LateSeal: c.LateSeal, Plain: c.Plain, Busy: c.Busy,
+		GossipGap: c.GossipGap, GossipDelay: c.GossipDelay, LateSeal: c.LateSeal, Plain: c.Plain, Busy: c.Busy, Zone: c.Zone,
 		ElectionTick: r.cfg.ElectionTick, HeartbeatTick: r.cfg.HeartbeatTick, MaxSizePerMsg: r.cfg.MaxSizePerMsg,
 		Logger: r.cfg.Logger, Record: func(coding.Event) {},
 	}

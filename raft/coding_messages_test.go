@@ -48,11 +48,11 @@ func TestRidersBehindASnapshot(t *testing.T) {
 	carrier := &ecraft.Header{Kind: ecraft.Carrier, Encoder: 2, Riders: []ecraft.Rider{
 		{ID: ecraft.ID{Term: 2, Index: 5}, Totals: []uint8{0, 2}},
 	}}
-	e := copyEntry(&pb.Entry{}, entryID{term: 2, index: 10})
+	e := copyEntry(&pb.Entry{}, ecraft.ID{Term: 2, Index: 10})
 	e.Data = ecraft.Seal(nil, carrier, 1, 0, nil, nil)
 	require.NoError(t, r.Step(&pb.Message{Type: pb.MsgApp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(2)),
 		LogTerm: new(uint64(2)), Index: new(uint64(9)), Commit: new(uint64(9)), Entries: []*pb.Entry{e}}))
-	require.Equal(t, uint64(10), r.log.last().index)
+	require.Equal(t, uint64(10), r.log.last().Index)
 }
 
 // TestRiderOfOtherShape: a carrier comes with a rider for an entry that is applied, so
@@ -105,7 +105,7 @@ func TestLoneWinnerCutsWhatItCannotComplete(t *testing.T) {
 		}}))
 		require.NoError(t, ms.SetHardState(&pb.HardState{Term: new(uint64(1)), Commit: new(uint64(1))}))
 		data := ecraft.Seal(nil, h, 1, 0, ecraft.NewCodeword(h, payload), nil)
-		require.NoError(t, ms.Append([]*pb.Entry{copyEntry(&pb.Entry{Data: data}, entryID{term: 1, index: 2})}))
+		require.NoError(t, ms.Append([]*pb.Entry{copyEntry(&pb.Entry{Data: data}, ecraft.ID{Term: 1, Index: 2})}))
 		rn, err := NewRawNode(&Config{
 			ID: 1, ElectionTick: 10, HeartbeatTick: 1, Storage: ms, MaxInflightMsgs: 8, MaxSizePerMsg: noLimit, Coding: &Coding{},
 		})
@@ -137,9 +137,9 @@ func TestLearnerThatIsToVoteCampaigns(t *testing.T) {
 		require.NoError(t, ms.ApplySnapshot(&pb.Snapshot{Metadata: &pb.SnapshotMetadata{
 			Index: new(uint64(1)), Term: new(uint64(1)), ConfState: &pb.ConfState{Voters: []uint64{1, 2}, Learners: []uint64{3}},
 		}}))
-		ents := []*pb.Entry{copyEntry(&pb.Entry{Data: ecraft.Seal(nil, h, 3, 0, ecraft.NewCodeword(h, payload), nil)}, entryID{term: 1, index: 2})}
+		ents := []*pb.Entry{copyEntry(&pb.Entry{Data: ecraft.Seal(nil, h, 3, 0, ecraft.NewCodeword(h, payload), nil)}, ecraft.ID{Term: 1, Index: 2})}
 		if promoted {
-			ents = append(ents, copyEntry(&pb.Entry{Type: pb.EntryConfChangeV2.Enum(), Data: cc}, entryID{term: 1, index: 3}))
+			ents = append(ents, copyEntry(&pb.Entry{Type: pb.EntryConfChangeV2.Enum(), Data: cc}, ecraft.ID{Term: 1, Index: 3}))
 		}
 		require.NoError(t, ms.Append(ents))
 		require.NoError(t, ms.SetHardState(&pb.HardState{Term: new(uint64(1)), Commit: ents[len(ents)-1].Index}))
@@ -168,7 +168,7 @@ func TestLoneWinnerLeads(t *testing.T) {
 		require.NoError(t, err)
 		data, err := proto.Marshal(&pb.ConfChangeV2{Changes: changes})
 		require.NoError(t, err)
-		e := copyEntry(&pb.Entry{Type: pb.EntryConfChangeV2.Enum(), Data: data}, entryID{term: 1, index: uint64(2 + i)})
+		e := copyEntry(&pb.Entry{Type: pb.EntryConfChangeV2.Enum(), Data: data}, ecraft.ID{Term: 1, Index: uint64(2 + i)})
 		require.NoError(t, ms.Append([]*pb.Entry{e}))
 	}
 	rn, err := NewRawNode(&Config{

@@ -3,6 +3,8 @@
 
 package raft
 
+import "github.com/weftraft/weft/ecraft"
+
 // advanceCommit raises the commit index as far as acknowledgements allow, and reports
 // whether the index rose.
 func (l *leader) advanceCommit() bool {
@@ -24,7 +26,7 @@ func (l *leader) advanceCommit() bool {
 //     be replaced, although a majority holds it (thesis 3.6.2).
 func (l *leader) committable() uint64 {
 	k := l.extension.Committable(l.members.Committable())
-	if k <= l.log.committed || !l.log.holds(entryID{term: l.term, index: k}) {
+	if k <= l.log.committed || !l.log.holds(ecraft.ID{Term: l.term, Index: k}) {
 		return 0
 	}
 	return k

@@ -8,19 +8,21 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/ecraft"
 )
 
 // applyConfChange puts a committed configuration change into force. The leader checked
 // the change at proposal. A change that does not fit now breaks an invariant and
 // panics, because this node would count other quorums than the rest from here on.
 func (r *raft) applyConfChange(cc *pb.ConfChangeV2) *pb.ConfState {
-	before, err := r.members.Apply(cc, r.log.last().index)
+	before, err := r.members.Apply(cc, r.log.last().Index)
 	if err != nil {
 		panic(fmt.Sprintf("raft: node %x cannot apply configuration change %s to %s: %v", r.id, DescribeConfChange(cc), r.members.Config(), err))
 	}
 	r.sayMembers()
 	if l := r.leading(); l != nil {
-		r.members.Follow(r.id, r.log.last().index+1)
+		r.members.Follow(r.id, r.log.last().Index+1)
 	}
 	r.extension.Switched(before)
 	if r.cfg.Coding != nil && r.campaigning() && !r.members.IsVoter(r.id) {
@@ -36,24 +38,24 @@ func (r *raft) applyConfChange(cc *pb.ConfChangeV2) *pb.ConfState {
 // votersChanged draws the consequences where other voters count than before.
 func (r *raft) votersChanged() {
 	if l := r.leading(); l != nil {
-		r.members.Follow(r.id, r.log.last().index+1)
+		r.members.Follow(r.id, r.log.last().Index+1)
 	}
 	r.extension.VotersChanged()
 }
 
 // learnMembers takes the members that another node has in force at an entry, if this log has the
 // entry. The other has applied it, so it is committed.
-func (r *raft) learnMembers(id entryID, cs *pb.ConfState) {
+func (r *raft) learnMembers(id ecraft.ID, cs *pb.ConfState) {
 	if !r.log.holds(id) {
 		return
 	}
-	members, err := r.members.Restored(cs, r.log.last().index)
+	members, err := r.members.Restored(cs, r.log.last().Index)
 	if err != nil {
 		r.cfg.Logger.Warningf("raft: node %x takes no members from another, %s at %v: %v", r.id, DescribeConfState(cs), id, err)
 		return
 	}
-	r.log.commitTo(id.index)
-	if r.members.Learn(members, id.index) {
+	r.log.commitTo(id.Index)
+	if r.members.Learn(members, id.Index) {
 		r.cfg.Logger.Infof("raft: node %x learns from another that %s are the members at %v", r.id, DescribeConfState(cs), id)
 		r.votersChanged()
 		if c, ok := r.role.(*candidate); ok {

@@ -60,6 +60,19 @@ type Clock interface {
 	Now() time.Duration
 }
 
+// Pace holds back what a leader sends to members that catch up, so that a host of many groups can bound the bytes of
+// all. The methods are called while the node works, and must call none of the node that changes it.
+//
+// Members that are held back still get heartbeats, and appends without entries. A group may commit nothing
+// without a member that is held back; whether it can is for the Pace to know.
+type Pace interface {
+	// MaySend reports whether a member may be sent entries from index next on. After false, the leader asks again
+	// when it hears from the member, when it commits, and when the host calls [RawNode.ResumeAppends].
+	MaySend(to, next uint64) bool
+	// Sent says that a member is being sent the entries from index first to last, of so many bytes.
+	Sent(to, first, last uint64, bytes int)
+}
+
 // Config holds the parameters of a node. The zero value is not valid: ID,
 // ElectionTick, HeartbeatTick, Storage and MaxInflightMsgs must be set.
 type Config struct {
@@ -98,6 +111,25 @@ type Config struct {
 	// peers. A MsgStorageAppend without responses need not be durable.
 	AsyncStorageWrites bool
 
+	// ConfChangesFirst says that the host calls ApplyConfChange for a configuration change
+	// before it reports the change's entry as applied, by Advance or by the response of the
+	// apply thread, so that a report without the call means that the host refused the change.
+	// Only Coding and Leases look at it: otherwise a change is pending until ApplyConfChange,
+	// whatever is reported, and no further change is appended before. A host that reports
+	// first, as leaders of etcd do, refuses a change by ApplyConfChange with a change of
+	// node 0, as etcd does, or calls it with the change.
+	ConfChangesFirst bool
+
+	// YieldWhenLate has a node go by its host's disk. If entries or a snapshot were handed
+	// out to be written, and nothing was reported as written for more than ElectionTick
+	// ticks, a leader drops proposals ([ErrProposalDropped]); if a majority has stored
+	// more than the leader, it also hands leadership to the voter with the longest log, and
+	// steps down if nobody has taken over after as many ticks. No late node campaigns.
+	// Reports are the responses of the append thread with AsyncStorageWrites, and else
+	// Advance. false, as upstream: a leader whose disk hangs leads until its uncommitted
+	// entries reach their bound, and then accepts nothing.
+	YieldWhenLate bool
+
 	// MaxSizePerMsg bounds the bytes of entries (as encoded) in one append message. A
 	// message may always carry one entry of any size: 0 means one entry a message, and
 	// math.MaxUint64 no bound.
@@ -129,14 +161,6 @@ type Config struct {
 	// 9.6), so that a node cut off for a while does not disturb the rest on return.
 	PreVote bool
 
-	// ReadOnlyOption says how ReadIndex requests are confirmed.
-	// [ReadOnlyLeaseBased] requires CheckQuorum.
-	ReadOnlyOption ReadOnlyOption
-
-	// Logger receives the node's log lines. nil means the package's logger (see
-	// [SetLogger]).
-	Logger Logger
-
 	// DisableProposalForwarding makes followers drop proposals with
 	// [ErrProposalDropped] rather than pass them to the leader.
 	DisableProposalForwarding bool
@@ -154,6 +178,14 @@ type Config struct {
 	// StepDownOnRemoval makes a leader step down on applying a configuration without a
 	// vote for the leader.
 	StepDownOnRemoval bool
+
+	// ReadOnlyOption says how ReadIndex requests are confirmed.
+	// [ReadOnlyLeaseBased] requires CheckQuorum.
+	ReadOnlyOption ReadOnlyOption
+
+	// Logger receives the node's log lines. nil means the package's logger (see
+	// [SetLogger]).
+	Logger Logger
 
 	// TraceLogger is part of the API; nothing is traced in this build (see
 	// [StateTraceDeployed]).
@@ -177,24 +209,8 @@ type Config struct {
 	// E4 in early.go. 0, as upstream: an entry is applied once it is written.
 	MaxEarlyApplySize uint64
 
-	// ConfChangesFirst says that the host calls ApplyConfChange for a configuration change
-	// before it reports the change's entry as applied, by Advance or by the response of the
-	// apply thread, so that a report without the call means that the host refused the change.
-	// Only Coding and Leases look at it: otherwise a change is pending until ApplyConfChange,
-	// whatever is reported, and no further change is appended before. A host that reports
-	// first, as leaders of etcd do, refuses a change by ApplyConfChange with a change of
-	// node 0, as etcd does, or calls it with the change.
-	ConfChangesFirst bool
-
-	// YieldWhenLate has a node go by its host's disk. If entries or a snapshot were handed
-	// out to be written, and nothing was reported as written for more than ElectionTick
-	// ticks, a leader drops proposals ([ErrProposalDropped]); if a majority has stored
-	// more than the leader, it also hands leadership to the voter with the longest log, and
-	// steps down if nobody has taken over after as many ticks. No late node campaigns.
-	// Reports are the responses of the append thread with AsyncStorageWrites, and else
-	// Advance. false, as upstream: a leader whose disk hangs leads until its uncommitted
-	// entries reach their bound, and then accepts nothing.
-	YieldWhenLate bool
+	// Pace, unless nil, says when a member that has missed entries is sent them; nil, as upstream: at once.
+	Pace Pace
 
 	// Coding turns coded replication on; nil leaves it off, and the node then
 	// behaves as upstream's in every detail.

@@ -42,7 +42,7 @@ func DescribeConfState(state *pb.ConfState) string {
 // DescribeSnapshot describes a snapshot without its data.
 func DescribeSnapshot(snap *pb.Snapshot) string {
 	id := snapshotID(snap)
-	return fmt.Sprintf("Index:%d Term:%d ConfState:%s", id.index, id.term, DescribeConfState(snap.GetMetadata().GetConfState()))
+	return fmt.Sprintf("Index:%d Term:%d ConfState:%s", id.Index, id.Term, DescribeConfState(snap.GetMetadata().GetConfState()))
 }
 
 // DescribeMessage describes a message, on one line if there is at most one entry.

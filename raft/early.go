@@ -3,6 +3,8 @@
 
 package raft
 
+import "github.com/weftraft/weft/ecraft"
+
 // early is the part of the log that the host may apply before it has written it: see
 // Config.MaxEarlyApplySize.
 //
@@ -70,11 +72,11 @@ func (e *early) forget() {
 // applicable returns the highest committed index whose entry is written, or may be applied before.
 func (l *raftLog) applicable() uint64 {
 	e, t := l.node.unwritten(), &l.tail
-	if e == nil || l.committed <= t.base.index {
-		return min(l.committed, t.base.index)
+	if e == nil || l.committed <= t.base.Index {
+		return min(l.committed, t.base.Index)
 	}
 	if e.bytes == 0 {
-		e.index = t.base.index
+		e.index = t.base.Index
 	}
 	for e.index < l.committed {
 		next := t.slice(e.index+1, e.index+2)
@@ -88,11 +90,11 @@ func (l *raftLog) applicable() uint64 {
 }
 
 // written hears that the entries up to id are in Storage.
-func (l *raftLog) written(id entryID) {
+func (l *raftLog) written(id ecraft.ID) {
 	e, t := l.node.unwritten(), &l.tail
-	from, ents := t.base.index, t.entries
+	from, ents := t.base.Index, t.entries
 	t.written(id)
-	if e != nil && e.bytes > 0 && t.base.index > from {
-		e.bytes -= encodingSize(ents[:min(t.base.index, e.index)-from])
+	if e != nil && e.bytes > 0 && t.base.Index > from {
+		e.bytes -= encodingSize(ents[:min(t.base.Index, e.index)-from])
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft/internal/electorate"
 )
 
@@ -19,7 +20,7 @@ func TestBootstrapTwice(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, rn.Bootstrap([]Peer{{ID: 1}, {ID: 2}, {ID: 3}}))
 	r := rn.raft
-	e := copyEntry(&pb.Entry{Type: pb.EntryConfChangeV2.Enum()}, entryID{term: 2, index: 4})
+	e := copyEntry(&pb.Entry{Type: pb.EntryConfChangeV2.Enum()}, ecraft.ID{Term: 2, Index: 4})
 	r.log.appendAfter(r.log.last(), []*pb.Entry{e})
 	ents := rn.offer().CommittedEntries
 	require.Len(t, ents, 3)

@@ -9,28 +9,20 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// entryID names an entry: no two entries of a group have the same term and index. Term
-// and index always travel together, and so cannot be swapped.
-type entryID struct {
-	term  uint64
-	index uint64
-}
-
-func (id entryID) String() string { return fmt.Sprintf("%d/%d", id.term, id.index) }
-
 // atLeast reports whether a log ending in id is as up to date as a log ending in other
 // (thesis 3.6.1).
-func (id entryID) atLeast(other entryID) bool {
-	return id.term > other.term || id.term == other.term && id.index >= other.index
+func atLeast(id, other ecraft.ID) bool {
+	return id.Term > other.Term || id.Term == other.Term && id.Index >= other.Index
 }
 
-func idOf(e *pb.Entry) entryID { return entryID{term: e.GetTerm(), index: e.GetIndex()} }
+func idOf(e *pb.Entry) ecraft.ID { return ecraft.ID{Term: e.GetTerm(), Index: e.GetIndex()} }
 
-func snapshotID(s *pb.Snapshot) entryID {
-	return entryID{term: s.GetMetadata().GetTerm(), index: s.GetMetadata().GetIndex()}
+func snapshotID(s *pb.Snapshot) ecraft.ID {
+	return ecraft.ID{Term: s.GetMetadata().GetTerm(), Index: s.GetMetadata().GetIndex()}
 }
 
 // IsEmptySnap reports whether sp is nil or covers no entry.
@@ -71,15 +63,15 @@ type entryCopy struct {
 
 // copyEntry returns a copy of e, payload included, with the identity id: the
 // leader's own, which no proposer can change any more.
-func copyEntry(e *pb.Entry, id entryID) *pb.Entry {
+func copyEntry(e *pb.Entry, id ecraft.ID) *pb.Entry {
 	c := copyShell(e, id)
 	c.Data = bytes.Clone(e.Data) // empty and absent are not the same on the wire
 	return c
 }
 
 // copyShell returns a copy of e without its payload, with the identity id.
-func copyShell(e *pb.Entry, id entryID) *pb.Entry {
-	c := &entryCopy{term: id.term, index: id.index}
+func copyShell(e *pb.Entry, id ecraft.ID) *pb.Entry {
+	c := &entryCopy{term: id.Term, index: id.Index}
 	if unknown := e.ProtoReflect().GetUnknown(); len(unknown) > 0 {
 		c.entry.ProtoReflect().SetUnknown(append([]byte(nil), unknown...))
 	}
@@ -93,10 +85,10 @@ func copyShell(e *pb.Entry, id entryID) *pb.Entry {
 
 // checkEntries refuses entries impossible behind prev in the log of a leader of the
 // given term: indexes must be consecutive, and terms must not fall.
-func checkEntries(prev entryID, ents []*pb.Entry, leaderTerm uint64) error {
+func checkEntries(prev ecraft.ID, ents []*pb.Entry, leaderTerm uint64) error {
 	for i, e := range ents {
 		id := idOf(e)
-		if e == nil || id.index != prev.index+1 || id.term < prev.term || id.term > leaderTerm {
+		if e == nil || id.Index != prev.Index+1 || id.Term < prev.Term || id.Term > leaderTerm {
 			return fmt.Errorf("%w: entry %d of %d is %v, behind %v, from a leader of term %d",
 				ErrMalformedMessage, i+1, len(ents), id, prev, leaderTerm)
 		}

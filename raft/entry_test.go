@@ -10,6 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/weftraft/weft/ecraft"
+
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
@@ -48,7 +50,7 @@ func TestCopyEntry(t *testing.T) {
 		e := anyEntry(t)
 		want := proto.Clone(e).(*pb.Entry)
 		want.Term, want.Index = new(uint64(7)), new(uint64(8))
-		got := copyEntry(e, entryID{term: 7, index: 8})
+		got := copyEntry(e, ecraft.ID{Term: 7, Index: 8})
 		require.True(t, proto.Equal(want, got))
 		require.Equal(t, want.Data == nil, got.Data == nil)
 		require.Equal(t, proto.Size(want), proto.Size(got))

@@ -69,9 +69,9 @@ func (f *follower) hearFrom(m *pb.Message) {
 // handleAppend makes this log agree with the leader's, if both logs hold the message's
 // base, and acknowledges the agreeing part (thesis 3.5).
 func (f *follower) handleAppend(m *pb.Message) error {
-	base := entryID{term: m.GetLogTerm(), index: m.GetIndex()}
+	base := ecraft.ID{Term: m.GetLogTerm(), Index: m.GetIndex()}
 	switch {
-	case base.index < f.log.committed:
+	case base.Index < f.log.committed:
 		// Late or repeated: the logs agree up to the commit index already.
 		f.acknowledge(m.GetFrom(), f.log.committed)
 		return nil
@@ -86,7 +86,7 @@ func (f *follower) handleAppend(m *pb.Message) error {
 		return fmt.Errorf("%w: %w", ErrMalformedMessage, err)
 	}
 	f.log.appendAfter(after, fresh)
-	last := base.index + uint64(len(ents))
+	last := base.Index + uint64(len(ents))
 	f.log.commitTo(min(m.GetCommit(), last))
 	f.acknowledge(m.GetFrom(), last)
 	return nil
@@ -100,16 +100,16 @@ func (f *follower) acknowledge(to, index uint64) {
 
 // rejectAppend tells the leader that the logs differ at base, with the latest position
 // of a possible agreement.
-func (f *follower) rejectAppend(m *pb.Message, base entryID) {
-	upTo := entryID{term: base.term, index: min(base.index, f.log.last().index)}
+func (f *follower) rejectAppend(m *pb.Message, base ecraft.ID) {
+	upTo := ecraft.ID{Term: base.Term, Index: min(base.Index, f.log.last().Index)}
 	hint := f.log.match(upTo)
-	e := f.message(pb.MsgAppResp, m.GetFrom()).withEntryID(entryID{term: hint.term, index: base.index}).withReject()
-	e.msg.RejectHint = new(hint.index)
+	e := f.message(pb.MsgAppResp, m.GetFrom()).withEntryID(ecraft.ID{Term: hint.Term, Index: base.Index}).withReject()
+	e.msg.RejectHint = new(hint.Index)
 	f.vouch(e)
 }
 
 func (f *follower) handleHeartbeat(m *pb.Message) error {
-	if last := f.log.last().index; m.GetCommit() > last {
+	if last := f.log.last().Index; m.GetCommit() > last {
 		err := fmt.Errorf("%w: heartbeat from %x commits index %d, but this log ends at %d: "+
 			"this node has lost entries that it acknowledged, or the sender is faulty", ErrMalformedMessage, m.GetFrom(), m.GetCommit(), last)
 		f.cfg.Logger.Error(err)
@@ -132,16 +132,11 @@ func (f *follower) handleSnapshot(m *pb.Message) error {
 	}
 	shared := f.log.committed
 	if took {
-		shared = f.log.last().index
+		shared = f.log.last().Index
 	}
 	f.cfg.Logger.Infof("raft: node %x got snapshot %v from %x, took it: %t, commit index %d", f.id, snapshotID(s), m.GetFrom(), took, f.log.committed)
 	f.acknowledge(m.GetFrom(), shared)
 	return nil
-}
-
-// mayRestore reports whether a snapshot helps although the log covers it.
-func (f *follower) mayRestore(id entryID) bool {
-	return f.extension.MayRestore(ecraft.ID{Term: id.term, Index: id.index})
 }
 
 // restore replaces the log and the members by the snapshot's, and reports whether it
@@ -149,28 +144,28 @@ func (f *follower) mayRestore(id entryID) bool {
 func (f *follower) restore(s *pb.Snapshot) (bool, error) {
 	id, cs := snapshotID(s), s.GetMetadata().GetConfState()
 	switch {
-	case id.index <= f.log.committed && !f.mayRestore(id):
+	case id.Index <= f.log.committed && !f.extension.MayRestore(id):
 		return false, nil
 	case !slices.Contains(cs.GetVoters(), f.id) && !slices.Contains(cs.GetLearners(), f.id) && !slices.Contains(cs.GetVotersOutgoing(), f.id):
 		f.cfg.Logger.Warningf("raft: node %x ignores snapshot %v: it is not among its members %s", f.id, id, DescribeConfState(cs))
 		return false, nil
-	case f.log.holds(id) && !f.mayRestore(id):
+	case f.log.holds(id) && !f.extension.MayRestore(id):
 		// The log stays, because it leads to the snapshot's state and may go on with
 		// acknowledged entries. Only the commit index is taken from the snapshot.
-		f.log.commitTo(id.index)
+		f.log.commitTo(id.Index)
 		return false, nil
 	case f.members.HoldsChange():
 		f.cfg.Logger.Warningf("raft: node %x refuses snapshot %v: its host was handed a configuration change and has not put it into force; "+
 			"hold snapshots back until ApplyConfChange was called", f.id, id)
 		return false, nil
 	}
-	members, err := f.members.Restored(cs, id.index)
+	members, err := f.members.Restored(cs, id.Index)
 	if err != nil {
 		return false, fmt.Errorf("%w: snapshot %v has a configuration %s that cannot be restored: %w",
 			ErrMalformedMessage, id, DescribeConfState(cs), err)
 	}
 	f.log.restore(s)
-	f.members.Take(members, id.index)
+	f.members.Take(members, id.Index)
 	f.extension.Switched(nil) // under an id there may be another member since
 	f.cfg.Logger.Infof("raft: node %x restores snapshot %v, members %s", f.id, id, f.members.Config())
 	return true, nil

@@ -11,6 +11,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft/internal/electorate"
 	"github.com/weftraft/weft/raft/internal/extend"
 )
@@ -46,7 +47,7 @@ func (l *leader) holdBack(ents []*pb.Entry) (bool, error) {
 		case l.held != nil:
 			return false, fmt.Errorf("%w: %w", ErrProposalDropped, why)
 		default:
-			l.held = copyEntry(e, entryID{})
+			l.held = copyEntry(e, ecraft.ID{})
 			l.cfg.Logger.Infof("raft: node %x has configuration change %s wait: %v", l.id, DescribeConfChange(cc), why)
 			return true, nil
 		}

@@ -8,6 +8,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/ecraft"
 )
 
 // leader appends to the log of its term and brings the other members' logs to agree.
@@ -47,13 +49,13 @@ func (r *raft) becomeLeader() {
 	last := r.log.last()
 	// The log may hold an unapplied configuration change. Instead of a search, the end
 	// of the log counts as one.
-	l.confChangeAt = last.index
+	l.confChangeAt = last.Index
 	// An entry of its own term lets a leader commit entries of earlier terms (thesis
 	// 3.6.2).
 	if l.extension.TakeOver() {
 		l.perform()
 	} else {
-		l.append(copyEntry(&pb.Entry{}, entryID{term: r.term, index: last.index + 1}))
+		l.append(copyEntry(&pb.Entry{}, ecraft.ID{Term: r.term, Index: last.Index + 1}))
 	}
 	r.cfg.Logger.Infof("raft: node %x leads at term %d", r.id, r.term)
 	l.broadcastAppend()
@@ -120,7 +122,7 @@ func (l *leader) step(m *pb.Message) error {
 func (l *leader) stepMember(pr *tracker.Progress, m *pb.Message) error {
 	switch m.GetType() {
 	case pb.MsgAppResp:
-		if last := l.log.last().index; !m.GetReject() && m.GetIndex() > last {
+		if last := l.log.last().Index; !m.GetReject() && m.GetIndex() > last {
 			return fmt.Errorf("%w: %x acknowledges index %d, but this leader's log ends at %d", ErrMalformedMessage, m.GetFrom(), m.GetIndex(), last)
 		}
 		pr.RecentActive = true

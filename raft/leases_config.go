@@ -99,21 +99,20 @@ func (l *Leases) mistakes(c *Config, refuse func(wrong bool, format string, args
 	refuse(l.Fail > 0 && l.Fail < 4*l.Tick, "Leases.Fail is %v; it must be 0 (meaning 500 ms, or 4 heartbeats) or at least 4 ticks, %v, because silence is noticed at ticks", l.Fail, 4*l.Tick)
 	refuse(l.Hold < 0, "Leases.Hold is %v; it must be 0 (meaning Heartbeat) or more", l.Hold)
 	if l.Tick > 0 && c.ElectionTick > 1 && c.HeartbeatTick > 0 && c.ID != None {
-		if err := l.settings(c).Validate(); err != nil {
+		s := l.settings(c)
+		s.Boot = max(s.Boot, 1) // if 0, it is drawn as the node starts
+		if err := s.Validate(); err != nil {
 			refuse(true, "Leases: %w", err)
 		}
 	}
 }
 
-// settings are those of package leases.
+// settings are those of package leases, with a Boot of 0 as it is.
 func (l *Leases) settings(c *Config) leases.Config {
 	s := leases.Config{
 		ID: leases.NodeID(c.ID), Boot: leases.Boot(l.Boot), Lease: l.Lease, Quarantine: l.Quarantine, Heartbeat: l.Heartbeat, Fail: l.Fail,
 		ElectionTimeout: time.Duration(c.ElectionTick-1) * l.Tick, // by ticks, a node may be that early
 		DriftPPM:        l.DriftPPM, Resolution: l.Resolution, Notes: l.Notes, Wanted: l.Wanted, Retired: l.Retired, Tuner: l.Tuner,
-	}
-	if s.Boot == 0 {
-		s.Boot = leases.Boot(randomBoot())
 	}
 	if s.Heartbeat == 0 {
 		s.Heartbeat = time.Duration(c.HeartbeatTick) * l.Tick
@@ -137,8 +136,12 @@ func (r *raft) lease() error {
 	if r.cfg.Coding != nil {
 		prefix = r.cfg.Coding.ClearPrefix
 	}
+	settings := l.settings(&r.cfg)
+	if settings.Boot == 0 {
+		settings.Boot = leases.Boot(randomBoot())
+	}
 	cfg := leasing.Config{
-		Leases: l.settings(&r.cfg), Clock: r.cfg.Clock.Now, Spans: l.Spans, Hold: l.Hold, Served: l.Served, CommittableBy: below.CommittableBy,
+		Leases: settings, Clock: r.cfg.Clock.Now, Spans: l.Spans, Hold: l.Hold, Served: l.Served, CommittableBy: below.CommittableBy,
 		Clear: func(e *pb.Entry) []byte {
 			if data := e.GetData(); prefix < 0 || !ecraft.IsEnvelope(data, prefix) {
 				return data

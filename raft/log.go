@@ -9,6 +9,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft/internal/electorate"
 )
 
@@ -64,7 +65,7 @@ func openLog(storage Storage, logger Logger, maxApplying entryEncodingSize) (*ra
 	if err != nil {
 		return nil, fmt.Errorf("%w: Term of the last index %d: %w", ErrStorage, last, err)
 	}
-	l.tail.base = entryID{term: term, index: last}
+	l.tail.base = ecraft.ID{Term: term, Index: last}
 	l.committed = first - 1
 	l.hostProgress = hostProgress{applying: first - 1, applied: first - 1, limit: maxApplying}
 	return l, nil
@@ -79,7 +80,7 @@ func (l *raftLog) fail(err error, format string, args ...any) {
 }
 
 // last returns the end of the log; index 0, term 0 for an empty log.
-func (l *raftLog) last() entryID { return l.tail.last() }
+func (l *raftLog) last() ecraft.ID { return l.tail.last() }
 
 // firstIndex returns the index of the first uncompacted entry.
 func (l *raftLog) firstIndex() uint64 {
@@ -94,7 +95,7 @@ func (l *raftLog) storedFirst() uint64 {
 	first, err := l.storage.FirstIndex()
 	if err != nil {
 		l.fail(err, "FirstIndex")
-		return l.tail.base.index + 1
+		return l.tail.base.Index + 1
 	}
 	return first
 }
@@ -105,7 +106,7 @@ func (l *raftLog) term(i uint64) (uint64, error) {
 	if t, ok := l.tail.term(i); ok {
 		return t, nil
 	}
-	if i > l.tail.base.index {
+	if i > l.tail.base.Index {
 		return 0, ErrUnavailable
 	}
 	if i+1 < l.firstIndex() {
@@ -120,25 +121,25 @@ func (l *raftLog) term(i uint64) (uint64, error) {
 }
 
 // holds reports whether id is in the log, or just before its first entry.
-func (l *raftLog) holds(id entryID) bool {
-	t, err := l.term(id.index)
-	return err == nil && t == id.term
+func (l *raftLog) holds(id ecraft.ID) bool {
+	t, err := l.term(id.Index)
+	return err == nil && t == id.Term
 }
 
 // appendAfter replaces the entries behind after. Only the leader of the term, and
 // followers on its word, append.
-func (l *raftLog) appendAfter(after entryID, ents []*pb.Entry) {
+func (l *raftLog) appendAfter(after ecraft.ID, ents []*pb.Entry) {
 	if len(ents) == 0 {
 		return
 	}
-	if first := ents[0].GetIndex(); first != after.index+1 {
-		l.logger.Panicf("raft: entry %d would stand behind entry %d", first, after.index)
+	if first := ents[0].GetIndex(); first != after.Index+1 {
+		l.logger.Panicf("raft: entry %d would stand behind entry %d", first, after.Index)
 	}
-	if after.index < l.committed {
-		l.logger.Panicf("raft: append at %d would replace committed entries (commit index %d)", after.index+1, l.committed)
+	if after.Index < l.committed {
+		l.logger.Panicf("raft: append at %d would replace committed entries (commit index %d)", after.Index+1, l.committed)
 	}
-	if after.index < l.last().index {
-		l.node.truncated(after.index + 1)
+	if after.Index < l.last().Index {
+		l.node.truncated(after.Index + 1)
 	}
 	l.tail.append(after, ents)
 	l.node.appended(ents)
@@ -152,12 +153,12 @@ func (l *raftLog) cut(from uint64) {
 		return
 	}
 	l.node.truncated(from)
-	l.tail.append(entryID{term: term, index: from - 1}, nil)
+	l.tail.append(ecraft.ID{Term: term, Index: from - 1}, nil)
 }
 
 // firstNew returns the position in ents, which follow prev, of the first entry missing
 // from the log, and the entry before.
-func (l *raftLog) firstNew(prev entryID, ents []*pb.Entry) (int, entryID) {
+func (l *raftLog) firstNew(prev ecraft.ID, ents []*pb.Entry) (int, ecraft.ID) {
 	for i, e := range ents {
 		id := idOf(e)
 		if !l.holds(id) {
@@ -175,17 +176,17 @@ func (l *raftLog) firstNew(prev entryID, ents []*pb.Entry) (int, entryID) {
 //
 // Both sides skip whole terms by match, so finding the point of divergence takes a
 // round trip a term, not a round trip an entry (thesis 3.5, end).
-func (l *raftLog) match(upTo entryID) entryID {
-	for i := upTo.index; i > 0; i-- {
+func (l *raftLog) match(upTo ecraft.ID) ecraft.ID {
+	for i := upTo.Index; i > 0; i-- {
 		t, err := l.term(i)
 		if err != nil {
-			return entryID{index: i}
+			return ecraft.ID{Index: i}
 		}
-		if t <= upTo.term {
-			return entryID{term: t, index: i}
+		if t <= upTo.Term {
+			return ecraft.ID{Term: t, Index: i}
 		}
 	}
-	return entryID{}
+	return ecraft.ID{}
 }
 
 // commitTo raises the commit index; a lower k changes nothing.
@@ -193,7 +194,7 @@ func (l *raftLog) commitTo(index uint64) {
 	if index <= l.committed {
 		return
 	}
-	if last := l.last().index; index > last {
+	if last := l.last().Index; index > last {
 		l.logger.Panicf("raft: commit index %d lies beyond the last index %d: was the log damaged, truncated or lost?", index, last)
 	}
 	from := l.committed
@@ -204,7 +205,7 @@ func (l *raftLog) commitTo(index uint64) {
 // from returns entries from index lo on, up to maxSize bytes but at least one unless
 // there is none. ErrCompacted if lo is compacted.
 func (l *raftLog) from(lo uint64, maxSize entryEncodingSize) ([]*pb.Entry, error) {
-	last := l.last().index
+	last := l.last().Index
 	if lo > last {
 		return nil, nil
 	}
@@ -214,13 +215,13 @@ func (l *raftLog) from(lo uint64, maxSize entryEncodingSize) ([]*pb.Entry, error
 // slice returns the entries in [lo, hi), up to maxSize bytes but at least one unless
 // the range is empty. The caller may append to the slice.
 func (l *raftLog) slice(lo, hi uint64, maxSize entryEncodingSize) ([]*pb.Entry, error) {
-	if lo > l.tail.base.index {
+	if lo > l.tail.base.Index {
 		return limitClipped(l.tail.slice(lo, hi), maxSize), nil
 	}
 	if lo < l.firstIndex() {
 		return nil, ErrCompacted
 	}
-	cut := min(hi, l.tail.base.index+1)
+	cut := min(hi, l.tail.base.Index+1)
 	stored, err := l.storage.Entries(lo, cut, uint64(maxSize))
 	if errors.Is(err, ErrCompacted) {
 		return nil, ErrCompacted
@@ -243,7 +244,7 @@ func (l *raftLog) slice(lo, hi uint64, maxSize entryEncodingSize) ([]*pb.Entry, 
 
 // entry returns one entry.
 func (l *raftLog) entry(index uint64) (*pb.Entry, error) {
-	if index < l.firstIndex() || index > l.last().index {
+	if index < l.firstIndex() || index > l.last().Index {
 		return nil, ErrUnavailable
 	}
 	ents, err := l.slice(index, index+1, noLimit)

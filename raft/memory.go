@@ -9,6 +9,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weftraft/weft/ecraft"
+
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
@@ -26,7 +28,7 @@ type MemoryStorage struct {
 	snapshot  *pb.Snapshot
 	// base is the position just before the log: the last compacted entry, or the
 	// snapshot's.
-	base entryID
+	base ecraft.ID
 	// log[i] has index base.index+1+i. Invariant: no element changes, because readers
 	// share the array; truncation makes a new array.
 	log []*pb.Entry
@@ -37,7 +39,7 @@ func NewMemoryStorage() *MemoryStorage {
 	return &MemoryStorage{snapshot: pb.EnsureSnapshot(nil)}
 }
 
-func (ms *MemoryStorage) lastIndex() uint64 { return ms.base.index + uint64(len(ms.log)) }
+func (ms *MemoryStorage) lastIndex() uint64 { return ms.base.Index + uint64(len(ms.log)) }
 
 // InitialState implements [Storage]. Unlike the other methods InitialState does not
 // take the mutex, because hosts of upstream's library may hold the mutex here: a host
@@ -60,14 +62,14 @@ func (ms *MemoryStorage) Entries(lo, hi, maxSize uint64) ([]*pb.Entry, error) {
 	ms.Lock()
 	defer ms.Unlock()
 	switch {
-	case lo <= ms.base.index:
+	case lo <= ms.base.Index:
 		return nil, ErrCompacted
 	case hi > ms.lastIndex()+1:
 		getLogger().Panicf("raft: MemoryStorage.Entries: hi is %d, but the last index is %d", hi, ms.lastIndex())
 	case len(ms.log) == 0:
 		return nil, ErrUnavailable
 	}
-	first := ms.base.index + 1
+	first := ms.base.Index + 1
 	return slices.Clip(limitSize(ms.log[lo-first:hi-first], entryEncodingSize(maxSize))), nil
 }
 
@@ -76,7 +78,7 @@ func (ms *MemoryStorage) Term(i uint64) (uint64, error) {
 	ms.Lock()
 	defer ms.Unlock()
 	switch {
-	case i < ms.base.index:
+	case i < ms.base.Index:
 		return 0, ErrCompacted
 	case i > ms.lastIndex():
 		return 0, ErrUnavailable
@@ -86,10 +88,10 @@ func (ms *MemoryStorage) Term(i uint64) (uint64, error) {
 
 // termAt returns the term at an index in [base.index, lastIndex].
 func (ms *MemoryStorage) termAt(i uint64) uint64 {
-	if i == ms.base.index {
-		return ms.base.term
+	if i == ms.base.Index {
+		return ms.base.Term
 	}
-	return ms.log[i-ms.base.index-1].GetTerm()
+	return ms.log[i-ms.base.Index-1].GetTerm()
 }
 
 // LastIndex implements [Storage].
@@ -103,7 +105,7 @@ func (ms *MemoryStorage) LastIndex() (uint64, error) {
 func (ms *MemoryStorage) FirstIndex() (uint64, error) {
 	ms.Lock()
 	defer ms.Unlock()
-	return ms.base.index + 1, nil
+	return ms.base.Index + 1, nil
 }
 
 // Snapshot implements [Storage]. The caller owns the result.
@@ -157,15 +159,15 @@ func (ms *MemoryStorage) CreateSnapshot(i uint64, cs *pb.ConfState, data []byte)
 func (ms *MemoryStorage) Compact(compactIndex uint64) error {
 	ms.Lock()
 	defer ms.Unlock()
-	if compactIndex <= ms.base.index {
+	if compactIndex <= ms.base.Index {
 		return ErrCompacted
 	}
 	if compactIndex > ms.lastIndex() {
 		getLogger().Panicf("raft: MemoryStorage.Compact: index is %d, but the last index is %d", compactIndex, ms.lastIndex())
 	}
-	base := entryID{term: ms.termAt(compactIndex), index: compactIndex}
+	base := ecraft.ID{Term: ms.termAt(compactIndex), Index: compactIndex}
 	// A copy frees the dropped entries for collection.
-	ms.log = slices.Clone(ms.log[compactIndex-ms.base.index:])
+	ms.log = slices.Clone(ms.log[compactIndex-ms.base.Index:])
 	ms.base = base
 	return nil
 }
@@ -178,7 +180,7 @@ func (ms *MemoryStorage) Append(entries []*pb.Entry) error {
 	}
 	ms.Lock()
 	defer ms.Unlock()
-	first, at := ms.base.index+1, entries[0].GetIndex()
+	first, at := ms.base.Index+1, entries[0].GetIndex()
 	if at+uint64(len(entries)) <= first {
 		return nil
 	}

@@ -5,6 +5,8 @@ package raft
 
 import (
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
 )
 
 // envelope is a message with the targets of its optional fields, in one allocation. The
@@ -39,10 +41,10 @@ func (e *envelope) withIndex(i uint64) *envelope {
 	return e
 }
 
-func (e *envelope) withEntryID(id entryID) *envelope {
-	e.logTerm = id.term
+func (e *envelope) withEntryID(id ecraft.ID) *envelope {
+	e.logTerm = id.Term
 	e.msg.LogTerm = &e.logTerm
-	return e.withIndex(id.index)
+	return e.withIndex(id.Index)
 }
 
 func (e *envelope) withCommit(i uint64) *envelope {

@@ -43,12 +43,12 @@ func (r *raft) do(e extend.Effect) {
 			r.vouch(r.message(pb.MsgAppResp, r.lead).withIndex(e.ID.Index))
 		}
 	case extend.Commit:
-		if id := (entryID{term: e.ID.Term, index: e.ID.Index}); id.index > r.log.committed && r.log.holds(id) {
+		if id := e.ID; id.Index > r.log.committed && r.log.holds(id) {
 			r.cfg.Logger.Infof("raft: node %x learns from another that its log is committed up to %v", r.id, id)
-			r.log.commitTo(id.index)
+			r.log.commitTo(id.Index)
 		}
 	case extend.Learn:
-		r.learnMembers(entryID{term: e.ID.Term, index: e.ID.Index}, e.Members)
+		r.learnMembers(e.ID, e.Members)
 	case extend.Answer:
 		r.answerRead(e.Msg, e.ID.Index)
 	case extend.Redirect:
@@ -70,7 +70,7 @@ func (l *leader) do(e extend.Effect) {
 	switch {
 	case e.Do == extend.Append:
 		if e.Ent.GetTerm() == l.term {
-			e.Ent.Index = new(l.log.last().index + 1)
+			e.Ent.Index = new(l.log.last().Index + 1)
 			l.append(e.Ent)
 		}
 	case e.Do == extend.Spread:

@@ -8,6 +8,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft/internal/electorate"
 )
 
@@ -24,11 +25,11 @@ func (l *leader) propose(ents []*pb.Entry) error {
 	if held, err := l.holdBack(ents); held || err != nil {
 		return err
 	}
-	last := l.log.last().index
+	last := l.log.last().Index
 	own := make([]*pb.Entry, len(ents))
 	for i, e := range ents {
-		id := entryID{term: l.term, index: last + 1 + uint64(i)}
-		ok, err := l.admitConfChange(e, id.index)
+		id := ecraft.ID{Term: l.term, Index: last + 1 + uint64(i)}
+		ok, err := l.admitConfChange(e, id.Index)
 		if err != nil {
 			return err
 		}
@@ -53,7 +54,7 @@ func (l *leader) propose(ents []*pb.Entry) error {
 // once they are durable, by an acknowledgement to itself.
 func (l *leader) append(ents ...*pb.Entry) {
 	l.log.appendAfter(l.log.last(), ents)
-	l.vouch(l.message(pb.MsgAppResp, l.id).withIndex(l.log.last().index))
+	l.vouch(l.message(pb.MsgAppResp, l.id).withIndex(l.log.last().Index))
 }
 
 // reserve counts the entries as uncommitted if they fit the limit. With nothing

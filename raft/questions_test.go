@@ -81,19 +81,19 @@ func checkQuestions(t *testing.T, rn *RawNode) {
 			_, brings, err := e.After(add)
 			heirs, since := e.Heirs()
 			return fmt.Sprint(e.Sets(), e.Voters(), e.Everyone(), e.Expects(4), e.Tally(map[uint64]bool{1: true}), e.Committable(), e.Active(),
-				e.IsAlone(1), e.MayWin(1, true), e.Brings(), heirs, since, e.MayFollow(), e.MustLeave(), e.InForceTo(last.index), e.HoldsChange(), brings, err)
+				e.IsAlone(1), e.MayWin(1, true), e.Brings(), heirs, since, e.MayFollow(), e.MustLeave(), e.InForceTo(last.Index), e.HoldsChange(), brings, err)
 		},
 		"MayCampaign": func() any { return r.extension.MayCampaign() },
-		"MayRestore":  func() any { return r.extension.MayRestore(ecraft.ID{Term: last.term, Index: last.index}) },
+		"MayRestore":  func() any { return r.extension.MayRestore(ecraft.ID{Term: last.Term, Index: last.Index}) },
 		"MayLead":     func() any { return r.extension.MayLead() },
-		"Committable": func() any { return r.extension.Committable(last.index) },
-		"Releasable":  func() any { return r.extension.Releasable(last.index) },
+		"Committable": func() any { return r.extension.Committable(last.Index) },
+		"Releasable":  func() any { return r.extension.Releasable(last.Index) },
 		"ShownMatch":  func() any { return fmt.Sprint(r.extension.ShownMatch(2, next), r.extension.ShownMatch(3, next)) },
 		"MayVote":     func() any { return fmt.Sprint(r.extension.MayVote(vote, false), r.extension.MayVote(vote, true)) },
 		"MayRun":      func() any { return r.extension.MayRun() },
 		"LeaderIndex": func() any { return r.extension.LeaderIndex(&pb.Message{}) },
 		"CommittableBy": func() any {
-			return r.extension.CommittableBy(last.index, func(id uint64) uint64 { return next - 1 + id })
+			return r.extension.CommittableBy(last.Index, func(id uint64) uint64 { return next - 1 + id })
 		},
 		"LeaseStatus": func() any { return deepText(rn.LeaseStatus()) },
 		"Claims":      func() any { return r.extension.Claims(vote) },
@@ -105,7 +105,7 @@ func checkQuestions(t *testing.T, rn *RawNode) {
 		questions["Recovered"] = func() any { cut, done := r.extension.Recovered(); return fmt.Sprint(cut, done) }
 	}
 	if l := r.leading(); l != nil {
-		questions["Room"] = func() any { return fmt.Sprint(l.extension.Room(2, next), l.extension.Room(3, last.index+1)) }
+		questions["Room"] = func() any { return fmt.Sprint(l.extension.Room(2, next), l.extension.Room(3, last.Index+1)) }
 		questions["MayPropose"] = func() any { return l.extension.MayPropose(payload) }
 		questions["MayHandTo"] = func() any { return fmt.Sprint(l.extension.MayHandTo(2), l.extension.MayHandTo(3)) }
 		questions["MayChange"] = func() any {

@@ -92,7 +92,7 @@ func newRaft(config *Config) (*raft, error) {
 	}
 	r.role = &follower{raft: r}
 	r.extension, log.node = alone{log}, r
-	members, err := r.members.Restored(cs, log.last().index)
+	members, err := r.members.Restored(cs, log.last().Index)
 	if err != nil {
 		return nil, fmt.Errorf("raft: Storage.InitialState has a configuration %s that cannot be restored: %w", DescribeConfState(cs), err)
 	}
@@ -101,7 +101,7 @@ func newRaft(config *Config) (*raft, error) {
 	}
 	r.members.Take(members, log.committed)
 	if cfg.Applied == 0 {
-		r.members.Repeats(log.committed, log.last().index)
+		r.members.Repeats(log.committed, log.last().Index)
 	}
 	r.sayMembers()
 	if err := r.extend(); err != nil {
@@ -117,9 +117,9 @@ func newRaft(config *Config) (*raft, error) {
 func (r *raft) resume(hs *pb.HardState, applied uint64) error {
 	l := r.log
 	if !IsEmptyHardState(hs) {
-		if commit := hs.GetCommit(); commit < l.committed || commit > l.last().index {
+		if commit := hs.GetCommit(); commit < l.committed || commit > l.last().Index {
 			return fmt.Errorf("raft: Storage.InitialState has commit index %d, but the log covers [%d, %d]: was it damaged, truncated or lost?",
-				commit, l.committed, l.last().index)
+				commit, l.committed, l.last().Index)
 		}
 		r.term, r.vote, l.committed = hs.GetTerm(), hs.GetVote(), hs.GetCommit()
 	}
@@ -148,7 +148,7 @@ func (r *raft) enter(ro role, term, lead uint64) {
 	}
 	r.quietTicks = 0
 	r.patience = r.cfg.ElectionTick + r.cfg.Rand.IntN(r.cfg.ElectionTick)
-	last := r.log.last().index
+	last := r.log.last().Index
 	for id, pr := range r.members.All() {
 		*pr = r.members.NewProgress(last+1, pr.IsLearner)
 		if id == r.id {
@@ -162,7 +162,7 @@ func (r *raft) enter(ro role, term, lead uint64) {
 func (r *raft) turn(ro role, lead uint64) {
 	r.role, r.lead = ro, lead
 	if l := r.leading(); l != nil {
-		r.members.Follow(r.id, r.log.last().index+1)
+		r.members.Follow(r.id, r.log.last().Index+1)
 	}
 	r.extension.Turned(shownRole(ro), r.term, lead)
 }

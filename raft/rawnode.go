@@ -143,6 +143,19 @@ func (rn *RawNode) ReportUnreachable(id uint64) {
 	rn.tell(request(pb.MsgUnreachable).withFrom(id))
 }
 
+// ResumeAppends sends a member what [Config.Pace] has held back and permits now.
+func (rn *RawNode) ResumeAppends(id uint64) {
+	l := rn.raft.leading()
+	if l == nil || rn.raft.log.err != nil {
+		return
+	}
+	if pr := l.members.Progress(id); pr != nil {
+		for l.sendAppend(id, pr, false) {
+		}
+	}
+	rn.raft.settle()
+}
+
 // ReportSnapshot says how sending a snapshot to the member went. A host must report a
 // failure, or the leader sends the member nothing more.
 func (rn *RawNode) ReportSnapshot(id uint64, status SnapshotStatus) {

@@ -8,6 +8,8 @@ import (
 
 	"go.etcd.io/raft/v3/quorum"
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
 )
 
 // A linearizable read needs no log entry (thesis 6.4). The leader notes its commit
@@ -89,7 +91,7 @@ func (q *readQueue) confirm(round uint64) []pendingRead {
 // index need not be durable. Reads wait until the leader has committed an entry of its
 // own term, also after a restart of a group's only voter.
 func (l *leader) readIndex(m *pb.Message) {
-	if l.log.holds(entryID{term: l.term, index: l.log.committed}) {
+	if l.log.holds(ecraft.ID{Term: l.term, Index: l.log.committed}) {
 		l.startRead(m)
 	} else {
 		l.earlyReads = append(l.earlyReads, m)
@@ -109,7 +111,7 @@ func (l *leader) startRead(m *pb.Message) {
 
 // releaseEarlyReads starts the reads from before the first commit of the term.
 func (l *leader) releaseEarlyReads() {
-	if len(l.earlyReads) == 0 || !l.log.holds(entryID{term: l.term, index: l.log.committed}) {
+	if len(l.earlyReads) == 0 || !l.log.holds(ecraft.ID{Term: l.term, Index: l.log.committed}) {
 		return
 	}
 	early := l.earlyReads

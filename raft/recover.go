@@ -51,7 +51,7 @@ func (rc *recoverer) proceed() {
 	rc.extension.Cuts(cut)
 	if cut > 0 {
 		rc.cfg.Logger.Warningf("raft: node %x cuts its log from %d on at term %d: entries up to %d were not committed, and are not to be restored",
-			rc.id, cut, rc.term, rc.log.last().index)
+			rc.id, cut, rc.term, rc.log.last().Index)
 		rc.log.cut(cut)
 	}
 	if !rc.promotable() {

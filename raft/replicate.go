@@ -8,6 +8,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/ecraft"
 )
 
 // The leader's messages to a member depend on the leader's knowledge of the member's
@@ -54,10 +56,14 @@ func (l *leader) sendAppend(to uint64, pr *tracker.Progress, evenEmpty bool) boo
 	case err != nil:
 		return l.sendSnapshot(to, pr)
 	}
-	e := l.message(pb.MsgApp, to).withEntryID(entryID{term: prevTerm, index: pr.Next - 1}).withCommit(l.log.committed)
+	e := l.message(pb.MsgApp, to).withEntryID(ecraft.ID{Term: prevTerm, Index: pr.Next - 1}).withCommit(l.log.committed)
 	e.msg.Entries = ents
 	l.send(e)
-	pr.SentEntries(len(ents), uint64(int(payloadSize(ents))-saved))
+	size := int(payloadSize(ents)) - saved
+	if l.cfg.Pace != nil && len(ents) > 0 {
+		l.cfg.Pace.Sent(to, pr.Next, ents[len(ents)-1].GetIndex(), size)
+	}
+	pr.SentEntries(len(ents), uint64(size))
 	pr.SentCommit(l.log.committed)
 	return true
 }
@@ -69,7 +75,7 @@ func (l *leader) sendAppend(to uint64, pr *tracker.Progress, evenEmpty bool) boo
 // ([Coding.LateSeal]) is shorter on the wire by saved bytes.
 func (l *leader) entriesFor(to, next uint64) (ents []*pb.Entry, saved int, err error) {
 	room := l.extension.Room(to, next)
-	if room <= 0 {
+	if room <= 0 || l.cfg.Pace != nil && !l.cfg.Pace.MaySend(to, next) {
 		return nil, 0, nil
 	}
 	ents, err = l.log.from(next, entryEncodingSize(l.cfg.MaxSizePerMsg))
@@ -128,7 +134,7 @@ func (l *leader) appendRejected(pr *tracker.Progress, m *pb.Message) {
 	if term := m.GetLogTerm(); term > 0 {
 		// The hint has the member's term. Up to the hint, none of our entries of higher
 		// terms can be in the member's log.
-		agree = l.log.match(entryID{term: term, index: agree}).index
+		agree = l.log.match(ecraft.ID{Term: term, Index: agree}).Index
 	}
 	if pr.MaybeDecrTo(m.GetIndex(), agree) {
 		if pr.State == tracker.StateReplicate {
@@ -180,7 +186,7 @@ func (l *leader) heartbeatAnswered(pr *tracker.Progress, m *pb.Message) {
 	pr.MsgAppFlowPaused = false
 	// The member answers but lags, or the point of agreement is unknown: an append
 	// restarts replication, also if every append in flight was lost.
-	if pr.Match < l.log.last().index || pr.State == tracker.StateProbe {
+	if pr.Match < l.log.last().Index || pr.State == tracker.StateProbe {
 		l.sendAppend(m.GetFrom(), pr, true)
 	}
 	if l.cfg.ReadOnlyOption == ReadOnlySafe && len(m.GetContext()) > 0 {

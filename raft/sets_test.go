@@ -73,8 +73,8 @@ func (a *solo) lead(others ...uint64) *leader {
 	}
 	l := a.leading()
 	require.NotNil(a.t, l)
-	a.hear(&pb.Message{Type: pb.MsgAppResp.Enum(), Index: new(a.log.last().index)}, others...)
-	require.Equal(a.t, a.log.last().index, a.log.committed)
+	a.hear(&pb.Message{Type: pb.MsgAppResp.Enum(), Index: new(a.log.last().Index)}, others...)
+	require.Equal(a.t, a.log.last().Index, a.log.committed)
 	return l
 }
 
@@ -85,7 +85,7 @@ func (a *solo) changeInLog(text string) {
 	require.NoError(a.t, err)
 	data, err := proto.Marshal(&pb.ConfChangeV2{Changes: changes})
 	require.NoError(a.t, err)
-	e := &pb.Entry{Type: pb.EntryConfChangeV2.Enum(), Term: new(uint64(1)), Index: new(a.log.last().index + 1), Data: data}
+	e := &pb.Entry{Type: pb.EntryConfChangeV2.Enum(), Term: new(uint64(1)), Index: new(a.log.last().Index + 1), Data: data}
 	a.log.appendAfter(a.log.last(), []*pb.Entry{e})
 }
 
@@ -130,7 +130,7 @@ func TestCommitsNeedAllSets(t *testing.T) {
 	a, l := twoChanges(t, Config{})
 	require.NoError(t, a.Step(&request(pb.MsgProp).withData([]byte("x")).msg))
 	a.settle()
-	before, last := l.log.committed, l.log.last().index
+	before, last := l.log.committed, l.log.last().Index
 	require.Equal(t, before+1, last)
 	ack := &pb.Message{Type: pb.MsgAppResp.Enum(), Index: new(last)}
 	a.hear(ack, 2)
@@ -167,9 +167,9 @@ func TestAskedAnewIsNotStuck(t *testing.T) {
 	a.lead(2, 3)
 	rn := &RawNode{raft: a.raft}
 	stuck := append([]byte{1, 2, 0, 0, 0, 0, 0}, byte(a.log.committed)) // a report: version, flag, ..., stuck at
-	a.hear(&pb.Message{Type: pb.MsgAppResp.Enum(), Index: new(a.log.last().index), Context: stuck}, 2)
+	a.hear(&pb.Message{Type: pb.MsgAppResp.Enum(), Index: new(a.log.last().Index), Context: stuck}, 2)
 	rn.Tick()
-	withheld := func() bool { return a.extension.Room(2, a.log.last().index+1) == 0 }
+	withheld := func() bool { return a.extension.Room(2, a.log.last().Index+1) == 0 }
 	require.True(t, withheld())
 	a.settleAll()
 	a.sent = nil
@@ -192,11 +192,11 @@ func TestWaitingLeaveIsTheOne(t *testing.T) {
 	a.applyConfChange(&pb.ConfChangeV2{Transition: pb.ConfChangeTransitionJointImplicit.Enum(), Changes: changes})
 	require.True(t, l.members.MustLeave())
 	l.held = &pb.Entry{Type: pb.EntryConfChangeV2.Enum()}
-	last := a.log.last().index
+	last := a.log.last().Index
 	l.leaveJointIfDue()
-	require.Equal(t, last, a.log.last().index)
+	require.Equal(t, last, a.log.last().Index)
 	l.retryHeld()
-	require.Equal(t, last+1, a.log.last().index)
+	require.Equal(t, last+1, a.log.last().Index)
 	require.Equal(t, last+1, a.members.FirstPending())
 }
 
@@ -221,7 +221,7 @@ func TestLeaderForgetsMembersOfRefusedChanges(t *testing.T) {
 		require.Len(t, l.members.All(), 5, name)
 		require.NoError(t, l.propose([]*pb.Entry{{Data: []byte("x")}}))
 		a.settleAll()
-		last := a.log.last().index
+		last := a.log.last().Index
 		a.hear(&pb.Message{Type: pb.MsgAppResp.Enum(), Index: new(last)}, 2)
 		require.Less(t, a.log.committed, last, "three of five are needed")
 		host.refuses(a)
@@ -254,7 +254,7 @@ func TestChangeThatDoesNotFitIsRefused(t *testing.T) {
 		data, err := proto.Marshal(&pb.ConfChangeV2{Changes: changes})
 		require.NoError(t, err)
 		require.NoError(t, l.propose([]*pb.Entry{{Type: pb.EntryConfChangeV2.Enum(), Data: data}}))
-		e, err := a.log.entry(a.log.last().index)
+		e, err := a.log.entry(a.log.last().Index)
 		require.NoError(t, err)
 		require.Equal(t, pb.EntryNormal, e.GetType(), "%s leaves no voter", text)
 		a.settleAll()

@@ -15,7 +15,7 @@ import (
 type shownLog struct{ *raftLog }
 
 func (l shownLog) First() uint64                   { return l.firstIndex() }
-func (l shownLog) Last() ecraft.ID                 { return ecraft.ID{Term: l.last().term, Index: l.last().index} }
+func (l shownLog) Last() ecraft.ID                 { return ecraft.ID{Term: l.last().Term, Index: l.last().Index} }
 func (l shownLog) Term(i uint64) (uint64, error)   { return l.term(i) }
 func (l shownLog) Committed() uint64               { return l.committed }
 func (l shownLog) Applied() uint64                 { return l.applied }
@@ -25,7 +25,7 @@ func (l shownLog) Slice(lo, hi, most uint64) ([]*pb.Entry, error) {
 	return l.slice(lo, hi, entryEncodingSize(most))
 }
 
-func (l shownLog) Stored() (first, last uint64) { return l.storedFirst(), l.tail.base.index }
+func (l shownLog) Stored() (first, last uint64) { return l.storedFirst(), l.tail.base.Index }
 
 // Released returns the highest index the host will never need again, after any crash:
 // the compacted part, or more by [Releaser].

@@ -35,14 +35,14 @@ func (r *raft) extend() error {
 	if next > l.applied {
 		r.extension.Surveyed(first - 1)
 	}
-	next, unread, err := r.show(l.applied+1, l.last().index, noLimit, func(ents []*pb.Entry) error {
+	next, unread, err := r.show(l.applied+1, l.last().Index, noLimit, func(ents []*pb.Entry) error {
 		r.members.Appended(ents)
 		return r.extension.Load(ents)
 	})
 	switch {
 	case errors.Is(err, ErrCodedEntries):
 		return err
-	case err == nil && next <= l.last().index && r.members.Tracks():
+	case err == nil && next <= l.last().Index && r.members.Tracks():
 		err = errors.Join(ErrUnavailable, unread)
 	}
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
 )
 
 // Step lets a message arrive. m must not change afterwards.
@@ -51,7 +53,7 @@ func (r *raft) checkShape(m *pb.Message) error {
 	}
 	switch m.GetType() {
 	case pb.MsgApp:
-		return checkEntries(entryID{term: m.GetLogTerm(), index: m.GetIndex()}, m.GetEntries(), m.GetTerm())
+		return checkEntries(ecraft.ID{Term: m.GetLogTerm(), Index: m.GetIndex()}, m.GetEntries(), m.GetTerm())
 	case pb.MsgProp:
 		if len(m.GetEntries()) == 0 {
 			return fmt.Errorf("%w: MsgProp from %x has no entries", ErrMalformedMessage, m.GetFrom())
@@ -186,7 +188,7 @@ func (r *raft) dispatch(m *pb.Message) error {
 	case pb.MsgStorageAppendResp:
 		r.extension.Stored()
 		if i := m.GetIndex(); i != 0 {
-			r.log.written(entryID{term: m.GetLogTerm(), index: i})
+			r.log.written(ecraft.ID{Term: m.GetLogTerm(), Index: i})
 		}
 		if s := m.GetSnapshot(); s != nil {
 			r.snapshotApplied(s)

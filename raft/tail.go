@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
 )
 
 // tail is the end of the log not known to be in Storage.
@@ -22,7 +24,7 @@ type tail struct {
 	// the tail, or the pending snapshot.
 	//
 	// Knowing its term here saves Storage a question on nearly every append.
-	base entryID
+	base ecraft.ID
 	// entries[i] has index base.index+1+i.
 	//
 	// Invariant: entries handed out are not overwritten. Truncation makes a new array.
@@ -44,7 +46,7 @@ type tail struct {
 }
 
 // last returns the end of the whole log.
-func (t *tail) last() entryID {
+func (t *tail) last() ecraft.ID {
 	if n := len(t.entries); n > 0 {
 		return idOf(t.entries[n-1])
 	}
@@ -54,10 +56,10 @@ func (t *tail) last() entryID {
 // term returns the term at i, where the tail knows it.
 func (t *tail) term(i uint64) (uint64, bool) {
 	switch {
-	case i == t.base.index:
-		return t.base.term, true
-	case i > t.base.index && i-t.base.index <= uint64(len(t.entries)):
-		return t.entries[i-t.base.index-1].GetTerm(), true
+	case i == t.base.Index:
+		return t.base.Term, true
+	case i > t.base.Index && i-t.base.Index <= uint64(len(t.entries)):
+		return t.entries[i-t.base.Index-1].GetTerm(), true
 	case t.snapshot != nil && i == t.snapshot.GetMetadata().GetIndex():
 		return t.snapshot.GetMetadata().GetTerm(), true
 	}
@@ -66,7 +68,7 @@ func (t *tail) term(i uint64) (uint64, bool) {
 
 // slice returns the entries in [lo, hi), all of which must be in the tail.
 func (t *tail) slice(lo, hi uint64) []*pb.Entry {
-	first := t.base.index + 1
+	first := t.base.Index + 1
 	return t.entries[lo-first : hi-first : hi-first]
 }
 
@@ -93,13 +95,13 @@ func (t *tail) hand() {
 }
 
 // append replaces the entries behind after, which must be in the tail or before.
-func (t *tail) append(after entryID, ents []*pb.Entry) {
+func (t *tail) append(after ecraft.ID, ents []*pb.Entry) {
 	switch {
-	case after.index < t.base.index || after.index == t.base.index && len(t.entries) > 0:
+	case after.Index < t.base.Index || after.Index == t.base.Index && len(t.entries) > 0:
 		// Nothing of the tail is left; the host will truncate Storage.
 		t.base, t.entries, t.handed, t.waited = after, slices.Clip(ents), 0, 0
 	default:
-		keep := int(after.index - t.base.index)
+		keep := int(after.Index - t.base.Index)
 		if keep < len(t.entries) {
 			t.entries = slices.Clip(t.entries[:keep])
 			t.handed = min(t.handed, keep)
@@ -110,14 +112,14 @@ func (t *tail) append(after entryID, ents []*pb.Entry) {
 
 // written drops the entries up to id, now in Storage. If the tail does not hold id,
 // because other entries have replaced the written ones meanwhile, written does nothing.
-func (t *tail) written(id entryID) {
-	if id.index <= t.base.index {
+func (t *tail) written(id ecraft.ID) {
+	if id.Index <= t.base.Index {
 		return
 	}
-	if have, ok := t.term(id.index); !ok || have != id.term {
+	if have, ok := t.term(id.Index); !ok || have != id.Term {
 		return
 	}
-	n := int(id.index - t.base.index)
+	n := int(id.Index - t.base.Index)
 	t.base, t.waited = id, 0
 	t.handed = max(t.handed-n, 0)
 	switch t.entries = t.entries[n:]; {

@@ -29,7 +29,7 @@ func (l *leader) handTo(pr *tracker.Progress, to uint64, must bool) {
 	l.cfg.Logger.Infof("raft: node %x hands leadership to %x at term %d", l.id, to, l.term)
 	l.quietTicks = 0
 	l.transferee, l.mustHand = to, must
-	if pr.Match == l.log.last().index && l.extension.MayHandTo(to) {
+	if pr.Match == l.log.last().Index && l.extension.MayHandTo(to) {
 		l.send(l.message(pb.MsgTimeoutNow, to))
 	} else {
 		l.sendAppend(to, pr, true)
@@ -38,7 +38,7 @@ func (l *leader) handTo(pr *tracker.Progress, to uint64, must bool) {
 
 // continueTransfer finishes a transfer when the transferee's log is complete.
 func (l *leader) continueTransfer(from uint64, pr *tracker.Progress) {
-	if from == l.transferee && pr.Match == l.log.last().index && l.extension.MayHandTo(from) {
+	if from == l.transferee && pr.Match == l.log.last().Index && l.extension.MayHandTo(from) {
 		l.send(l.message(pb.MsgTimeoutNow, from))
 	}
 }

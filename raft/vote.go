@@ -5,6 +5,8 @@ package raft
 
 import (
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
 )
 
 // handleVote answers a candidate (MsgVote), or a node in a pre-election (MsgPreVote).
@@ -16,8 +18,8 @@ func (r *raft) handleVote(m *pb.Message) {
 	if m.GetType() == pb.MsgPreVote {
 		answer = pb.MsgPreVoteResp
 	}
-	theirs, ours := entryID{term: m.GetLogTerm(), index: m.GetIndex()}, r.log.last()
-	if !r.mayVote(m) || !theirs.atLeast(ours) {
+	theirs, ours := ecraft.ID{Term: m.GetLogTerm(), Index: m.GetIndex()}, r.log.last()
+	if !r.mayVote(m) || !atLeast(theirs, ours) {
 		r.cfg.Logger.Infof("raft: node %x (voted for %x, log ends at %v) refuses %s of %x (log ends at %v) at term %d",
 			r.id, r.vote, ours, m.GetType(), m.GetFrom(), theirs, r.term)
 		r.vouch(r.message(answer, m.GetFrom()).withReject())

@@ -33,6 +33,11 @@ type codedPlan struct {
 	lateSeal  bool    // hosts make each member's form of an entry
 	stale     float64 // the wild policy's chance to assign too little
 
+	// zones is over how many zones the nodes are spread; 0: there are none. strangers are bits of pairs of nodes of which
+	// one does not know the other's zone.
+	zones     uint64
+	strangers uint64
+
 	// late is the nodes beginning with coding off, by bit; the operator
 	// restarts the nodes with coding on one after the other.
 	late    uint
@@ -121,6 +126,17 @@ func (p *plan) drawCoded(d world.Draws) {
 	p.duration = p.duration * 2 / 3
 	c.unitLies = d.Rate(0.2, 0.01, 0.2)
 	c.lateSeal = d.Chance(0.5)
+	if c.zones = world.Pick[uint64](d, 0, 0, 1, 2, 3); d.Chance(0.3) {
+		c.strangers = d.Uint64() & d.Uint64()
+	}
+}
+
+// zone returns the zone of a node, as another knows it.
+func (c *codedPlan) zone(self, id uint64) string {
+	if self != id && c.strangers>>((7*self+id)%64)&1 == 1 {
+		return ""
+	}
+	return string(rune('a' + id%c.zones))
 }
 
 // coding returns a node's configuration of coding; nil if it runs without.
@@ -141,6 +157,9 @@ func (p *coreProcess) coding() *raft.Coding {
 	}
 	if c.veto {
 		cfg.Veto = vetoed
+	}
+	if c.zones > 0 {
+		cfg.Zone = func(id uint64) string { return c.zone(p.n.id, id) }
 	}
 	return cfg
 }

@@ -30,7 +30,7 @@ type codedReach struct {
 	Hurried, InARow, InARowApplied, LateApplies         uint64
 	HurriedDrops, ChangesRefused                        uint64
 	Ambushes, Starved, Blocked, Echoes                  uint64
-	PlainLeaders, Passes                                uint64
+	PlainLeaders, Passes, ZonePasses                    uint64
 	Breaks, SlowSnapshots, Stranded                     uint64
 }
 

@@ -48,6 +48,7 @@ func (im *image) Entry(id ecraft.ID) *pb.Entry {
 const (
 	unitsPushed    = "p"
 	unitsPassed    = "o"
+	unitsOfZones   = "c"
 	unitsAnswered  = "a"
 	unitsRecovered = "r"
 )
@@ -59,7 +60,7 @@ func released(im *image) uint64 { return im.checkpoint.GetMetadata().GetIndex() 
 // honest checks that a node's sent units are units of the named entry.
 func (t *truth) honest(m *pb.Message) error {
 	switch string(m.GetContext()) {
-	case unitsPushed, unitsPassed, unitsAnswered, unitsRecovered:
+	case unitsPushed, unitsPassed, unitsOfZones, unitsAnswered, unitsRecovered:
 	default:
 		return nil // of headers
 	}
@@ -86,7 +87,7 @@ func (t *truth) honest(m *pb.Message) error {
 	return nil
 }
 
-// passedOn checks units that a learner passes on: they acknowledge nothing, and the entry
+// passedOn checks units that a member passes on: they acknowledge nothing, and if a learner does, the entry
 // assigns nothing to either end.
 func (t *truth) passedOn(m *pb.Message) error {
 	if m.GetIndex() != 0 {
@@ -94,7 +95,7 @@ func (t *truth) passedOn(m *pb.Message) error {
 	}
 	for _, e := range m.GetEntries() {
 		fact := t.Fact(ecraft.ID{Index: e.GetIndex(), Term: e.GetTerm()})
-		if fact == nil || fact.Header == nil {
+		if fact == nil || fact.Header == nil || string(m.GetContext()) == unitsOfZones {
 			continue
 		}
 		for _, id := range []uint64{m.GetFrom(), m.GetTo()} {

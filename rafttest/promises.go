@@ -50,8 +50,10 @@ func (c *checker) sent(n *node, m *pb.Message) {
 		if err := vouchedUnits(n.disk, m); err != nil && !c.s.opts.Outside {
 			c.s.fail(durableFirst, "node %d %v", n.id, err)
 		}
-		if string(m.GetContext()) == unitsPassed {
-			c.s.coded.Passes++
+		if purpose := string(m.GetContext()); purpose == unitsPassed || purpose == unitsOfZones {
+			if c.s.coded.Passes++; purpose == unitsOfZones {
+				c.s.coded.ZonePasses++
+			}
 			if err := c.truth.passedOn(m); err != nil {
 				c.s.fail(honestUnits, "node %d %v", n.id, err)
 			}

@@ -64,10 +64,12 @@ func (u suite) run(t *testing.T) (reached reach, coded codedReach, enough bool) 
 		return r.Reached, r.Coded, false
 	}
 	var worst runResult
+	var slow world.SlowSeeds
 	failed, begun, stories := 0, time.Now(), uint64(0)
 	runSeeds(u.first, u.count, u.opts, func(r runResult) bool {
 		reached.Add(r.Reached)
 		coded.Add(r.Coded)
+		slow.Add(r.Reached)
 		if u.each != nil {
 			u.each(r)
 		}
@@ -84,6 +86,7 @@ func (u suite) run(t *testing.T) (reached reach, coded codedReach, enough bool) 
 	// Two versions that print the same here did the same in every run.
 	t.Logf("%d seeds, stories %016x, in %v; slowest recovery %v (seed %d, bound %v)", u.count, stories, time.Since(begun).Round(time.Millisecond),
 		worst.Recovery, worst.Seed, finaleTime)
+	t.Log(slow)
 	return reached, coded, u.count >= 1000 && failed == 0
 }
 

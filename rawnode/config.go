@@ -97,7 +97,7 @@ type Config struct {
 	// state machine must take the next chunk within SnapshotTimeout, and return within
 	// SnapshotTimeout after the last chunk. 0 means 1 minute.
 	SnapshotTimeout time.Duration
-	// CatchUp, unless nil, bounds the bytes of snapshots under way over all groups that share it, most urgent first:
+	// CatchUp, unless nil, bounds the bytes of snapshots and of missed entries under way over all groups that share it, most urgent first:
 	// see [NewCatchUp]. A group alone sends at most two snapshots at a time, and takes one.
 	CatchUp *CatchUp
 	// Names has this node, where it leads, send a follower a name in the place of each batch of 512

@@ -35,7 +35,8 @@
 // are sent the entry without its data, and get the data from that member, the relay. If the relay is silent for a fifth of an
 // election timeout, the leader is asked, and a relay for which that happens again and again is passed by.
 // The relay is a voter if there is one, of the voters the one with the largest weight (see [Placement]). Heartbeats,
-// votes and acknowledgements go directly. Coded entries have no relays. Relays serve nodes with zones among each other; nodes of
+// votes and acknowledgements go directly. Coded entries have no relays: the units that the members of a zone lack together come
+// once from other zones, and are passed on there (Zone of raft.Coding). Relays serve nodes with zones among each other; nodes of
 // earlier versions are sent whole entries.
 //
 // # What a caller can rely on

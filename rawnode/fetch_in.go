@@ -11,6 +11,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/catchup"
 	"github.com/weftraft/weft/internal/fetch"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
@@ -45,7 +46,7 @@ type fetchesIn struct {
 	body   *fetchedBody
 	begun  bool           // in is to be offered to the replica
 	sends  []wire.Message // to be sent
-	place  *place         // in the budget, while recv is busy; may be nil
+	place  *catchup.Place // in the budget, while recv is busy; may be nil
 	closed bool
 }
 
@@ -65,12 +66,12 @@ func (f *fetchesIn) news(do func(*fetch.Receiver, time.Duration)) {
 	sends, in := f.sends, f.in
 	begun := f.begun && in != nil
 	f.sends, f.begun = nil, false
-	var left *place
+	var left *catchup.Place
 	if !f.recv.Busy() {
 		left, f.place = f.place, nil
 	}
 	f.mu.Unlock()
-	f.h.cfg.CatchUp.leave(left)
+	f.h.cfg.CatchUp.shared().Leave(left)
 	if len(sends) > 0 {
 		f.h.cfg.Transport.Send(sends)
 	}
@@ -175,7 +176,7 @@ func (f *fetchesIn) close() {
 		f.body.fail(ErrStopped)
 	}
 	f.mu.Unlock()
-	f.h.cfg.CatchUp.leave(left)
+	f.h.cfg.CatchUp.shared().Leave(left)
 }
 
 // fetchEnds implements fetch.Ends. The receiver calls the methods within news.
@@ -188,9 +189,9 @@ func (f *fetchEnds) Place(u wire.Urgency) bool {
 		return true
 	}
 	if f.place == nil {
-		f.place = &place{direction: taking, ready: (*fetchesIn)(f).placed}
+		f.place = &catchup.Place{Direction: catchup.Taking, Ready: (*fetchesIn)(f).placed}
 	}
-	return f.h.cfg.CatchUp.ask(f.place, u, f.h.left(0), f.h.chunks(fetch.Window))
+	return f.h.cfg.CatchUp.shared().Ask(f.place, u, f.h.left(0), f.h.chunks(fetch.Window))
 }
 
 func (f *fetchEnds) Begin(header *pb.Message) {

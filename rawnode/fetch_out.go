@@ -13,6 +13,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/catchup"
 	"github.com/weftraft/weft/internal/chunks"
 	"github.com/weftraft/weft/internal/fetch"
 	"github.com/weftraft/weft/internal/replica"
@@ -92,7 +93,7 @@ func (s *fetchesOut) ask(r *replica.Replica, from uint64, f wire.Fetch) error {
 		return err
 	}
 	h := s.h
-	if !h.out.hasRoom() || r.Leader() != h.cfg.Replica.ID && !h.cfg.CatchUp.hasRoom(sending, f.Urgency, h.chunks(fetch.Window)) {
+	if !h.out.hasRoom() || r.Leader() != h.cfg.Replica.ID && !h.cfg.CatchUp.shared().HasRoom(catchup.Sending, f.Urgency, h.chunks(fetch.Window)) {
 		return replica.ErrOutgoingFull
 	}
 	return nil

@@ -112,7 +112,7 @@ type Gateway struct {
 
 	mu      sync.Mutex
 	room    sync.Cond // inputs were taken, or the loop has ended
-	inputs  []gatewayInput
+	inputs  []func(*replica.Gateway)
 	calls   int // in inputs
 	bytes   int // of inputs
 	dropped uint64
@@ -123,12 +123,6 @@ type Gateway struct {
 	gateway *replica.Gateway
 	waiting map[replica.Call]*gatewayCall
 	lastID  replica.Call
-}
-
-// gatewayInput is an input: one of its fields.
-type gatewayInput struct {
-	do  func(*replica.Gateway)
-	msg *wire.Message
 }
 
 // gatewayCall is a call under way.
@@ -199,18 +193,14 @@ func (g *Gateway) run() {
 // turn feeds the gateway what has come in.
 func (g *Gateway) turn() {
 	g.gateway.At(g.now())
-	for _, in := range g.take() {
-		if in.do != nil {
-			in.do(g.gateway)
-		} else if err := g.gateway.Receive(*in.msg); err != nil {
-			g.lines.Log(g.cfg.Logger, slog.LevelWarn, logKind{"message refused", in.msg.From}, "message refused", "gateway", g.cfg.ID, "group", g.cfg.Group, "error", err)
-		}
+	for _, do := range g.take() {
+		do(g.gateway)
 	}
 	g.flush()
 }
 
 // take returns the waiting inputs.
-func (g *Gateway) take() []gatewayInput {
+func (g *Gateway) take() []func(*replica.Gateway) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	inputs := g.inputs
@@ -252,8 +242,8 @@ func (g *Gateway) end() {
 }
 
 // add queues an input of so many bytes. The caller holds g.mu.
-func (g *Gateway) add(in gatewayInput, bytes int) {
-	g.inputs = append(g.inputs, in)
+func (g *Gateway) add(do func(*replica.Gateway), bytes int) {
+	g.inputs = append(g.inputs, do)
 	g.bytes += bytes
 	select {
 	case g.ready <- struct{}{}:
@@ -306,12 +296,12 @@ func (g *Gateway) enter(c *gatewayCall, bytes int) error {
 		return fmt.Errorf("%w: %d calls of %d bytes have just come in, the bounds are %d and %d; try again later", ErrOverloaded, g.calls, g.bytes, g.settings.MaxCalls, g.settings.MaxQueueBytes)
 	}
 	g.calls++
-	g.add(gatewayInput{do: func(r *replica.Gateway) {
+	g.add(func(r *replica.Gateway) {
 		g.lastID++
 		c.id = g.lastID
 		g.waiting[c.id] = c
 		c.begin(r, c.id, c.deadline)
-	}}, bytes)
+	}, bytes)
 	return nil
 }
 
@@ -320,7 +310,7 @@ func (g *Gateway) post(do func(*replica.Gateway)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.ended {
-		g.add(gatewayInput{do: do}, 0)
+		g.add(do, 0)
 	}
 }
 
@@ -380,7 +370,11 @@ func (g *Gateway) Receive(m wire.Message) {
 		g.room.Wait()
 	}
 	if !g.ended {
-		g.add(gatewayInput{msg: &m}, size)
+		g.add(func(r *replica.Gateway) {
+			if err := r.Receive(m); err != nil {
+				g.lines.Log(g.cfg.Logger, slog.LevelWarn, logKind{"message refused", m.From}, "message refused", "gateway", g.cfg.ID, "group", g.cfg.Group, "error", err)
+			}
+		}, size)
 	}
 }
 

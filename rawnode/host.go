@@ -142,6 +142,9 @@ func New(cfg Config) (*Host, error) {
 	h.fetched, h.served = newFetchesIn(h), newFetchesOut(h)
 	h.last = Status(r.Status())
 	h.driver.replica = r
+	if cfg.CatchUp != nil {
+		r.CatchUpWithin(cfg.CatchUp.shared(), replica.CatchUpFree, func(f func(*replica.Replica)) { h.inbox.post(f) })
+	}
 	h.local = replica.NewLocalReads(cfg.Replica.settings(), applied)
 	if err := cfg.Transport.Join(cfg.Replica.Group, h); err != nil {
 		h.cancel()

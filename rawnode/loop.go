@@ -223,6 +223,7 @@ func (h *Host) end(r *replica.Replica) {
 		}
 	}
 	r.StopCalls()
+	r.CatchUpWithin(nil, 0, nil)
 	h.dispatch(replica.Output{Done: r.Flush(h.now()).Done})
 	h.keep(Status(r.Status()), true)
 	h.cancel()

@@ -6,6 +6,7 @@ package rawnode
 import (
 	"context"
 
+	"github.com/weftraft/weft/internal/catchup"
 	"github.com/weftraft/weft/internal/wire"
 )
 
@@ -13,19 +14,19 @@ import (
 // the last chunks that were asked for.
 type room struct {
 	h     *Host
-	place place
+	place catchup.Place
 	free  chan struct{} // has a token when there is room
 }
 
 func (h *Host) room() *room {
 	r := &room{h: h, free: make(chan struct{}, 1)}
-	r.place = place{direction: sending, ready: func() { r.free <- struct{}{} }}
+	r.place = catchup.Place{Direction: catchup.Sending, Ready: func() { r.free <- struct{}{} }}
 	return r
 }
 
 // ask asks that there be room for so many chunks, of a snapshot of which some bytes were sent.
 func (r *room) ask(u wire.Urgency, sent int64, chunks uint64) bool {
-	return r.h.cfg.CatchUp.ask(&r.place, u, r.h.left(sent), r.h.chunks(chunks))
+	return r.h.cfg.CatchUp.shared().Ask(&r.place, u, r.h.left(sent), r.h.chunks(chunks))
 }
 
 func (r *room) await(ctx context.Context) error {
@@ -37,9 +38,9 @@ func (r *room) await(ctx context.Context) error {
 	}
 }
 
-func (r *room) give(chunks uint64) { r.h.cfg.CatchUp.give(&r.place, r.h.chunks(chunks)) }
+func (r *room) give(chunks uint64) { r.h.cfg.CatchUp.shared().Give(&r.place, r.h.chunks(chunks)) }
 
-func (r *room) leave() { r.h.cfg.CatchUp.leave(&r.place) }
+func (r *room) leave() { r.h.cfg.CatchUp.shared().Leave(&r.place) }
 
 // chunks returns the bytes of so many chunks.
 func (h *Host) chunks(n uint64) int64 { return int64(n) * int64(h.cfg.ChunkBytes) }

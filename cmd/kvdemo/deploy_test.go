@@ -69,7 +69,7 @@ func dockerfile(t *testing.T) (text string, i deployedImage) {
 // it does not know.
 func composed(t *testing.T) *types.Project {
 	t.Helper()
-	opts, err := cli.NewProjectOptions([]string{deployed + "/compose.yaml"}, cli.WithProfiles([]string{"ops"}))
+	opts, err := cli.NewProjectOptions([]string{deployed + "/compose.yaml"}, cli.WithProfiles([]string{"ops", "readers"}))
 	require.NoError(t, err)
 	project, err := opts.LoadProject(t.Context())
 	require.NoError(t, err)
@@ -78,6 +78,9 @@ func composed(t *testing.T) *types.Project {
 
 // composeNodes returns the services that are nodes, by name.
 func composeNodes(t *testing.T, p *types.Project) []string { return composeServices(t, p, "node-", 5) }
+
+// reader is the service that is a reader, and starts when it is asked for.
+const reader = "reader-6"
 
 // composeGateways returns the services that are gateways, by name.
 func composeGateways(t *testing.T, p *types.Project) []string {
@@ -110,7 +113,7 @@ func TestDockerComposeAcceptsWhatIsDeployed(t *testing.T) {
 	if err := exec.Command("docker", "compose", "version").Run(); err != nil {
 		t.Skip("docker compose is not installed; TestComposeFileFitsImageAndFlags reads the file with Compose's own library")
 	}
-	out, err := exec.CommandContext(t.Context(), "docker", "compose", "-f", deployed+"/compose.yaml", "--profile", "ops", "config", "--quiet").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "docker", "compose", "-f", deployed+"/compose.yaml", "--profile", "ops", "--profile", "readers", "config", "--quiet").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
 
@@ -120,7 +123,8 @@ func TestComposeFileFitsImageAndFlags(t *testing.T) {
 	project := composed(t)
 	nodes := composeNodes(t, project)
 	published := map[string]string{}
-	for n, name := range nodes {
+	require.Equal(t, []string{"readers"}, project.Services[reader].Profiles)
+	for n, name := range append(nodes, reader) {
 		s := project.Services[name]
 		require.Equal(t, types.ShellCommand{"serve"}, s.Command, name)
 		var env []string
@@ -181,7 +185,7 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	_, img := dockerfile(t)
 	s := &stage{t: t, project: composed(t), image: img, dir: t.TempDir(), addresses: map[string]string{}}
-	listening := append(composeNodes(t, s.project), composeGateways(t, s.project)...)
+	listening := slices.Concat(composeNodes(t, s.project), composeGateways(t, s.project), []string{reader})
 	free, err := ports.Free(len(listening) * len(img.exposed))
 	require.NoError(t, err)
 	for _, name := range listening {
@@ -196,7 +200,7 @@ func newStage(t *testing.T) *stage {
 }
 
 var (
-	composeAddress = regexp.MustCompile(`((?:node|gateway)-\d|0\.0\.0\.0|127\.0\.0\.1):(\d+)`)
+	composeAddress = regexp.MustCompile(`((?:node|gateway|reader)-\d|0\.0\.0\.0|127\.0\.0\.1):(\d+)`)
 	composePath    = regexp.MustCompile(`^/[a-z]+`)
 )
 
@@ -261,10 +265,11 @@ func TestComposeFileRuns(t *testing.T) {
 	require.NoError(t, err, out)
 	again, err := s.run("certs", certs...)
 	require.NoError(t, err, again)
-	require.Contains(t, again, "all 10 certificates are in")
+	require.Contains(t, again, "all 11 certificates are in")
 
 	nodes, gateways := composeNodes(t, s.project), composeGateways(t, s.project)
 	all := slices.Concat(nodes, gateways)
+	logged := slices.Concat(all, []string{reader})
 	cmds := map[string]*exec.Cmd{}
 	start := func(name string) {
 		cmd := s.program(name, s.project.Services[name].Command...)
@@ -276,7 +281,7 @@ func TestComposeFileRuns(t *testing.T) {
 		cmds[name] = cmd
 	}
 	t.Cleanup(func() {
-		for _, name := range all {
+		for _, name := range logged {
 			if text, err := os.ReadFile(filepath.Join(s.dir, name+".log")); err == nil && t.Failed() {
 				t.Logf("log of %s:\n%s", name, text)
 			}
@@ -322,7 +327,16 @@ func TestComposeFileRuns(t *testing.T) {
 		require.NoError(t, err, out)
 		require.Contains(t, out, "hello", "a gateway answers")
 	}
-	for _, name := range slices.Concat(gateways, nodes) {
+
+	// A reader is added, as the file's first lines say.
+	start(reader)
+	out, err = s.run("ops", "member", "add", "6", reader+":7200", "--reader")
+	require.NoError(t, err, out)
+	eventually(t, reader+" to be healthy", healthy(reader))
+	out, err = s.run("ops", "get", "greeting", "--endpoints", reader+":7300")
+	require.NoError(t, err, out)
+	require.Contains(t, out, "hello", "a reader answers")
+	for _, name := range slices.Concat(gateways, nodes, []string{reader}) {
 		stop(name)
 	}
 }

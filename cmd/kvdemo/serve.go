@@ -96,7 +96,7 @@ func newServe() *cobra.Command {
 	flags.BoolVar(&f.cfg.Unprotected, "unprotected", false, "without certificates, listen also where other machines come in: whoever does reads and writes")
 	addTuning(cmd, &f.cfg)
 	addLeases(cmd, &f.cfg)
-	flags.Int64Var(&f.cfg.CatchUpBytes, "catch-up-bytes", 0, "bytes of snapshots under way, of all groups, in each direction; the most urgent go first (default: 64 MiB)")
+	flags.Int64Var(&f.cfg.CatchUpBytes, "catch-up-bytes", 0, "bytes of snapshots and missed entries under way, of all groups, in each direction; the most urgent go first (default: 64 MiB)")
 	flags.Uint64Var(&f.cfg.RetainBytes, "retain-bytes", node.DefaultRetainBytes, "bytes of log to keep for followers that lag, 1 or more; one that lags more gets a snapshot")
 	flags.DurationVar(&f.cfg.FlushInterval, "flush-interval", node.DefaultFlushInterval, "how often an idle node makes its state durable, more than 0")
 	flags.DurationVar(&f.cfg.ExitAfterHang, "exit-after-hang", 0, "end the process when no write to the log has ended for so long although some wait: a supervisor can move the node; 1m is usual (0: never)")

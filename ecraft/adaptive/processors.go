@@ -85,15 +85,20 @@ type processors struct {
 	entries ring.Ring[waiting]
 	last    uint64 // the last entry proposed
 
-	turn  turn
-	known turn // the last whole turn of what is in force
-	tried turn // what it was when the last trial ended
-	coded bool // an entry of the turn was coded
-	again bool // the last trial showed little, for the other form
+	*turns      // nil before processors count
+	coded  bool // an entry of the turn was coded
+	again  bool // the last trial showed little, for the other form
 
 	gap, wait float64 // between two trials, in lengths of a trial: after one that fails, after the last one
 	began     float64 // of the trial
 	next      float64 // time of the next trial; 0: entries of the last one still waited
+}
+
+// turns are those that are compared.
+type turns struct {
+	turn  turn
+	known turn // the last whole turn of what is in force
+	tried turn // what it was when the last trial ended
 }
 
 // turn is the entries that committed since no entry from before waited any more.
@@ -136,6 +141,9 @@ func (p *processors) proposed(index uint64, size, now float64) {
 
 // committed notes the times of entries; the time is the time of the last answer.
 func (p *processors) committed(index uint64) {
+	if !p.count {
+		return
+	}
 	t := &p.turn
 	for p.entries.Len() > 0 && p.entries.Front().index <= index {
 		if w := p.entries.PopFront(); t.from > 0 {
@@ -224,6 +232,7 @@ func (p *processors) wantFull(busy, now float64) bool {
 	case !p.count && busy > busyFrom:
 		p.count, p.full, p.gap, p.next = true, p.won, firstGap, now
 		p.entries.Init(trialFlights)
+		p.turns = new(turns)
 		p.begin()
 	case p.count && busy < busyTo:
 		p.count, p.full, p.trying, p.known = false, false, false, turn{}

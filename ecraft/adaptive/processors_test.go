@@ -182,7 +182,7 @@ func TestTurnOfFewLargeEntriesIsNotWhole(t *testing.T) {
 }
 
 func TestEntriesFromBeforeDoNotCountForATurn(t *testing.T) {
-	p := &processors{count: true}
+	p := &processors{count: true, turns: new(turns)}
 	p.entries.Init(trialFlights)
 	for index := uint64(1); index <= 4; index++ {
 		p.proposed(index, 1000, 1)

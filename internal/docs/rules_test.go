@@ -41,7 +41,7 @@ func TestRulesNameWhatExists(t *testing.T) {
 		require.NoError(t, err)
 		return string(text)
 	}
-	protocol, mutants := read("docs/coded-protocol.md"), read("rafttest/mutants/table.go")+read("rafttest/mutants/joints.go")
+	protocol, mutants := read("docs/coded-protocol.md"), read("rafttest/mutants/table.go")+read("rafttest/mutants/joints.go")+read("rafttest/mutants/zones.go")
 	declared := map[string]bool{}
 	for pkg, dir := range rulePackages {
 		declarations(t, filepath.Join(root, dir), pkg, declared)

@@ -212,5 +212,5 @@ func (r *Replica) ApplyDone(a Apply, results []any) {
 	}
 	r.appliedEntries(a, results)
 	r.deliver(a.responses)
-	r.releaseReads()
+	r.reads.release()
 }

@@ -46,7 +46,7 @@ func (r *requests) begin(call Call, op string, deadline Deadline, waiting string
 
 // refuseNow ends a call that was not let in.
 func (r *requests) refuseNow(call Call, op string, cause error) {
-	r.around.counters().Refused++
+	r.count.Refused++
 	lead, _ := r.around.leader()
 	r.around.callEnded(Done{Call: call, Err: &CallError{Op: op, Verdict: ErrRefused, Cause: cause, Leader: lead}})
 }
@@ -56,8 +56,8 @@ func (r *requests) admits(deadline Deadline) error {
 	switch {
 	case deadline <= r.now:
 		return fmt.Errorf("%w before the call began", ErrTimeout)
-	case r.calls.live >= r.around.config().MaxCalls:
-		return fmt.Errorf("%w: %d calls, the bound is %d; try again later", ErrOverloaded, r.calls.live, r.around.config().MaxCalls)
+	case r.calls.live >= r.cfg.MaxCalls:
+		return fmt.Errorf("%w: %d calls, the bound is %d; try again later", ErrOverloaded, r.calls.live, r.cfg.MaxCalls)
 	}
 	return nil
 }
@@ -86,9 +86,9 @@ func (r *requests) finishWith(c *pendingCall, cause error) {
 	e := &CallError{Op: c.op, Verdict: ErrRefused, Cause: cause, Waiting: c.waiting, Leader: lead}
 	if c.open {
 		e.Verdict = ErrUnknown
-		r.around.counters().Unknown++
+		r.count.Unknown++
 	} else {
-		r.around.counters().Refused++
+		r.count.Refused++
 	}
 	r.finish(c, Done{Err: e})
 }

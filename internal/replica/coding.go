@@ -36,6 +36,14 @@ func (r *Replica) codes(cfg *raft.Config) {
 	}
 	own := *r.cfg.Coding
 	own.Recorder = &codingRecorder{counts: &r.coding.counts, next: own.Recorder}
+	if names := r.cfg.Names; names != nil && names.Zone != nil {
+		own.Zone = func(id uint64) string {
+			if id != r.cfg.ID && !names.Relayed(id) {
+				return ""
+			}
+			return names.Zone(id)
+		}
+	}
 	cfg.Coding = &own
 }
 

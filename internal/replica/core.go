@@ -35,6 +35,9 @@ type Core interface {
 	Shared
 	// Ready returns what is to be done; see [Ready].
 	Ready() Ready
+	// ResumeAppends sends a member what raft.Config.Pace has held back and permits now. Upstream's library holds nothing
+	// back.
+	ResumeAppends(id uint64)
 	// ReportSnapshot says whether the last snapshot for a member arrived.
 	ReportSnapshot(id uint64, ok bool)
 	// State returns the node's view of itself.

@@ -89,6 +89,8 @@ func (c *upstreamCore) ApplyConfChange(cc pb.ConfChangeI) (cs *pb.ConfState) {
 	return pb.EnsureConfState(cs)
 }
 
+func (c *upstreamCore) ResumeAppends(uint64) {}
+
 func (c *upstreamCore) ReadIndex(rctx []byte)       { c.do(func() { c.rn.ReadIndex(rctx) }) }
 func (c *upstreamCore) TransferLeader(to uint64)    { c.do(func() { c.rn.TransferLeader(to) }) }
 func (c *upstreamCore) ForgetLeader() error         { return c.guarded(c.rn.ForgetLeader) }

@@ -29,13 +29,25 @@ import (
 // does not know it, and neither do nodes of a group that an earlier version began: what
 // is not known is not compared.
 type founding struct {
+	*facts
+	post func(to uint64, body wire.Body)
+	firstMembers
+	strangers map[uint64]stranger // by node
+	// misfounded is the reason for this node to stop: the node would begin another group than
+	// its peers. misfoundedAt is the tick of that finding.
+	misfounded   error
+	misfoundedAt uint64
+}
+
+// firstMembers are the list, as far as this node knows.
+type firstMembers struct {
 	members []uint64 // ascending, with the mark; empty: not known
 	mark    uint64   // of a new beginning, see Refounding; 0: none
 	digest  uint32   // 0: not known
 }
 
 // nodes returns the first members without the mark.
-func (f founding) nodes() []uint64 {
+func (f firstMembers) nodes() []uint64 {
 	if f.mark == 0 {
 		return f.members
 	}
@@ -43,16 +55,16 @@ func (f founding) nodes() []uint64 {
 }
 
 // foundedBy returns what a table says of the first members, if anything.
-func foundedBy(table originTable) founding {
+func foundedBy(table originTable) firstMembers {
 	members := table.first()
 	if len(members) == 0 {
-		return founding{}
+		return firstMembers{}
 	}
 	var b []byte
 	for _, id := range members {
 		b = binary.BigEndian.AppendUint64(b, id)
 	}
-	return founding{members, table.mark(), max(1, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))}
+	return firstMembers{members, table.mark(), max(1, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))}
 }
 
 // stranger is what is known of a peer whose group began with other first members.
@@ -62,80 +74,80 @@ type stranger struct {
 }
 
 // fresh reports whether this node is a first member whose log has no entry yet.
-func (r *Replica) fresh() bool { return len(r.founding.members) > 0 && r.last == firstMark.index }
+func (f *founding) fresh() bool { return len(f.members) > 0 && f.last == firstMark.index }
 
 // introduce sends the list of a fresh node to the members in the list, so that different
 // lists are found before the first election. A node that has met strangers stops after two
-// election timeouts, in which the strangers are sent the list.
-func (r *Replica) introduce() {
-	if r.misfounded != nil && r.ticks-r.misfoundedAt >= 2*uint64(r.cfg.ElectionTick) {
-		r.fail(r.misfounded)
-		return
+// election timeouts, in which the strangers are sent the list: introduce returns why.
+func (f *founding) introduce() error {
+	if f.misfounded != nil && f.ticks-f.misfoundedAt >= 2*uint64(f.cfg.ElectionTick) {
+		return f.misfounded
 	}
-	if !r.fresh() || r.ticks%uint64(r.cfg.ElectionTick) != 1 {
-		return
+	if !f.fresh() || f.ticks%uint64(f.cfg.ElectionTick) != 1 {
+		return nil
 	}
-	for _, id := range r.founding.nodes() {
-		if id != r.cfg.ID {
-			r.post(id, wire.First{Members: r.founding.members})
+	for _, id := range f.nodes() {
+		if id != f.cfg.ID {
+			f.post(id, wire.First{Members: f.members})
 		}
 	}
+	return nil
 }
 
 // belongs reports whether a Raft message comes from this node's group, and this node
 // still takes part in it.
-func (r *Replica) belongs(from uint64, first uint32) bool {
-	if first == 0 || r.founding.digest == 0 || first == r.founding.digest {
-		if len(r.strangers) > 0 && r.misfounded == nil {
-			delete(r.strangers, from) // it was started anew
+func (f *founding) belongs(from uint64, first uint32) bool {
+	if first == 0 || f.digest == 0 || first == f.digest {
+		if len(f.strangers) > 0 && f.misfounded == nil {
+			delete(f.strangers, from) // it was started anew
 		}
-		return r.misfounded == nil
+		return f.misfounded == nil
 	}
-	r.meet(from, nil)
+	f.meet(from, nil)
 	return false
 }
 
 // strange returns, for the error of a change, which of some nodes have begun a group of their own: mostly
 // nodes that were to join, and were started as first members.
-func (r *Replica) strange(nodes ...uint64) (words string) {
+func (f *founding) strange(nodes ...uint64) (words string) {
 	for _, id := range nodes {
-		if s := r.strangers[id]; len(s.members) > 0 {
+		if s := f.strangers[id]; len(s.members) > 0 {
 			words += fmt.Sprintf("; node %d has begun a group of its own, with the first members %s: start it anew as a node that joins, on an empty directory", id, firstNames(s.members, 0))
 		}
 	}
 	return words
 }
 
-// receiveFirst takes a peer's list.
-func (r *Replica) receiveFirst(from uint64, f wire.First) {
-	if len(r.founding.members) > 0 && !slices.Equal(f.Members, r.founding.members) {
-		r.meet(from, f.Members)
+// receive takes a peer's list.
+func (f *founding) receive(from uint64, its wire.First) {
+	if len(f.members) > 0 && !slices.Equal(its.Members, f.members) {
+		f.meet(from, its.Members)
 	}
 }
 
 // meet notes a peer of another group, and the first members of that group if known. The
 // peer is told this node's list, at most once in an election timeout; a list learnt of the
 // peer is reported in words once.
-func (r *Replica) meet(from uint64, members []uint64) {
-	r.count.Strangers++
-	s, known := r.strangers[from]
-	if !known || r.ticks-s.toldAt >= uint64(r.cfg.ElectionTick) {
-		s.toldAt = r.ticks
-		r.post(from, wire.First{Members: r.founding.members})
+func (f *founding) meet(from uint64, members []uint64) {
+	f.count.Strangers++
+	s, known := f.strangers[from]
+	if !known || f.ticks-s.toldAt >= uint64(f.cfg.ElectionTick) {
+		s.toldAt = f.ticks
+		f.post(from, wire.First{Members: f.members})
 	}
 	news := len(members) > 0 && !slices.Equal(members, s.members)
 	if news {
 		s.members = members
 	}
-	r.strangers[from] = s
+	f.strangers[from] = s
 	if !news {
 		return
 	}
-	err := fmt.Errorf("%w: node %d began group %d with the members %s, and node %d with %s", ErrFirstMembers, from, r.cfg.Group, firstNames(members, 0), r.cfg.ID, firstNames(r.founding.members, r.founding.mark))
-	if !r.fresh() {
-		r.cfg.Logger.Errorf("%v; nothing is taken from node %d: find out which of the two was started with the wrong first members, and replace it by a node with an empty log and an empty state that joins", err, from)
-	} else if r.misfounded == nil {
-		r.misfounded = fmt.Errorf("%w; this node's log has no entry yet: start all nodes with the same first members, those that were started with others on an empty log and an empty state; or, if this node was to be added to a group that runs, as one that joins, without first members", err)
-		r.misfoundedAt = r.ticks
+	err := fmt.Errorf("%w: node %d began group %d with the members %s, and node %d with %s", ErrFirstMembers, from, f.cfg.Group, firstNames(members, 0), f.cfg.ID, firstNames(f.members, f.mark))
+	if !f.fresh() {
+		f.cfg.Logger.Errorf("%v; nothing is taken from node %d: find out which of the two was started with the wrong first members, and replace it by a node with an empty log and an empty state that joins", err, from)
+	} else if f.misfounded == nil {
+		f.misfounded = fmt.Errorf("%w; this node's log has no entry yet: start all nodes with the same first members, those that were started with others on an empty log and an empty state; or, if this node was to be added to a group that runs, as one that joins, without first members", err)
+		f.misfoundedAt = f.ticks
 	}
 }

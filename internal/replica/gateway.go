@@ -29,11 +29,10 @@ import (
 // A Gateway has no goroutine, reads no clock and does no I/O, like a Replica. The driver feeds inputs, and
 // then calls Flush. One goroutine at a time uses a Gateway.
 type Gateway struct {
-	cfg Config
+	facts // the counters are those of requests
 	requests
-	out   GatewayOutput
-	count Counters        // of requests
-	seen  GatewayCounters // without those
+	out  GatewayOutput
+	seen GatewayCounters // without the counters of requests
 
 	homes    []uint64 // that may be asked, ascending
 	near     []uint64 // of these, those in the gateway's zone, ascending
@@ -110,16 +109,13 @@ func NewGateway(s Settings) (*Gateway, error) {
 	if err := s.ValidateCalls(); err != nil {
 		return nil, err
 	}
-	g := &Gateway{cfg: Config{Settings: s.WithDefaults()}, members: &pb.ConfState{}}
-	g.around = g
+	g := &Gateway{facts: facts{cfg: Config{Settings: s.WithDefaults()}}, members: &pb.ConfState{}}
+	g.requests = requests{facts: &g.facts, around: g}
 	g.outbox = newOutbox(g.cfg, s.Boot)
 	g.outbox.maxCommands = maxGatewayCommands
 	return g, nil
 }
 
-func (g *Gateway) config() *Config                           { return &g.cfg }
-func (g *Gateway) counters() *Counters                       { return &g.count }
-func (g *Gateway) leads() bool                               { return false }
 func (g *Gateway) appendProposal(wire.Proposal) wire.Verdict { return wire.Verdict{} }
 func (g *Gateway) unable() error                             { return nil }
 func (g *Gateway) callEnded(d Done)                          { g.out.Done = append(g.out.Done, d) }

@@ -44,35 +44,35 @@ const maxInquiries = 64
 
 // inquire returns the outcome for a change unless, by answers to an inquiry, enough voters to
 // come are alive.
-func (r *Replica) inquire(id wire.CommandID, now, next tracker.Config, progress map[uint64]tracker.Progress) (wire.Outcome, error) {
-	q := r.inquiries.open[id]
-	if q == nil || r.ticks-q.since > 2*uint64(r.cfg.ElectionTick) {
-		if q = r.openInquiry(id); q == nil {
+func (c *changes) inquire(id wire.CommandID, now, next tracker.Config, progress map[uint64]tracker.Progress) (wire.Outcome, error) {
+	q := c.inquiries.open[id]
+	if q == nil || c.ticks-q.since > 2*uint64(c.cfg.ElectionTick) {
+		if q = c.openInquiry(id); q == nil {
 			return wire.Busy, fmt.Errorf("%d changes of members wait for answers of voters", maxInquiries)
 		}
 		for _, voter := range voters(next.Voters) {
 			if _, member := progress[voter]; !member {
-				delete(r.heard, voter)
+				delete(c.heard, voter)
 			}
 		}
 	}
-	err := r.answersLacking(q, now, next, progress)
+	err := c.answersLacking(q, now, next, progress)
 	if err == nil {
 		return 0, nil
 	}
-	if r.ticks-q.since > uint64(r.cfg.ElectionTick) {
+	if c.ticks-q.since > uint64(c.cfg.ElectionTick) {
 		return wire.Unsafe, err
 	}
-	r.ask(q, next, progress)
+	c.ask(q, next, progress)
 	return wire.Busy, err
 }
 
 // openInquiry begins an inquiry, or returns nil if there are too many. Those whose changes
 // were not tried again are forgotten.
-func (r *Replica) openInquiry(id wire.CommandID) *inquiry {
-	all := &r.inquiries
+func (c *changes) openInquiry(id wire.CommandID) *inquiry {
+	all := &c.inquiries
 	for other, q := range all.open {
-		if r.ticks-q.since > 2*uint64(r.cfg.ElectionTick) {
+		if c.ticks-q.since > 2*uint64(c.cfg.ElectionTick) {
 			delete(all.open, other)
 		}
 	}
@@ -83,40 +83,40 @@ func (r *Replica) openInquiry(id wire.CommandID) *inquiry {
 		all.open = map[wire.CommandID]*inquiry{}
 	}
 	all.last++
-	q := &inquiry{number: all.last | inquiryBit, since: r.ticks, alive: map[uint64]bool{r.cfg.ID: true}}
+	q := &inquiry{number: all.last | inquiryBit, since: c.ticks, alive: map[uint64]bool{c.cfg.ID: true}}
 	all.open[id] = q
 	return q
 }
 
 // answersLacking says whose answers a change lacks, or nil.
-func (r *Replica) answersLacking(q *inquiry, now, next tracker.Config, progress map[uint64]tracker.Progress) error {
+func (c *changes) answersLacking(q *inquiry, now, next tracker.Config, progress map[uint64]tracker.Progress) error {
 	var silent []uint64
 	for _, id := range voters(next.Voters) {
 		if _, member := progress[id]; member {
 			continue
 		}
-		if _, heard := r.heard[id]; heard {
+		if _, heard := c.heard[id]; heard {
 			q.alive[id] = true
 		} else if !q.alive[id] {
 			silent = append(silent, id)
 		}
 	}
 	if len(silent) > 0 {
-		return fmt.Errorf("nodes %v would get a vote and have not answered: start them, and see that each node has the addresses of all; or add them as learners first, or force the change%s", silent, r.strange(silent...))
+		return fmt.Errorf("nodes %v would get a vote and have not answered: start them, and see that each node has the addresses of all; or add them as learners first, or force the change%s", silent, c.founding.strange(silent...))
 	}
-	return r.survives(now, next, progress, func(id uint64) bool { return q.alive[id] })
+	return c.survives(now, next, progress, func(id uint64) bool { return q.alive[id] })
 }
 
 // ask sends the question to the voters to come that have not answered.
-func (r *Replica) ask(q *inquiry, next tracker.Config, progress map[uint64]tracker.Progress) {
+func (c *changes) ask(q *inquiry, next tracker.Config, progress map[uint64]tracker.Progress) {
 	for _, id := range voters(next.Voters) {
 		if q.alive[id] {
 			continue
 		}
 		if _, member := progress[id]; member {
-			r.post(id, wire.LogEnd{Boot: r.reads.boot, Number: q.number, First: r.founding.digest})
+			c.around.askLogEnd(id, q.number)
 		} else {
-			r.post(id, r.body(&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(r.cfg.ID), To: new(id), Term: new(r.state.Term)}))
+			c.around.postRaft(&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(c.cfg.ID), To: new(id), Term: new(c.state.Term)})
 		}
 	}
 }

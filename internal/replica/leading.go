@@ -146,7 +146,7 @@ func (r *Replica) appendProposal(p wire.Proposal) wire.Verdict {
 		cc := &pb.ConfChangeV2{}
 		outcome, err := wire.Malformed, proto.Unmarshal(p.Data, cc)
 		if err == nil {
-			outcome, err = r.appendConfChange(p.ID, cc, p.Force)
+			outcome, err = r.changes.append(p.ID, cc, p.Force)
 		}
 		if err != nil {
 			return wire.Verdict{Outcome: outcome, Term: r.state.Term, Reason: err.Error()}

@@ -50,7 +50,7 @@ func (r *Replica) leases(cfg *raft.Config) {
 		return
 	}
 	own := *r.cfg.Leases
-	own.Served = r.served
+	own.Served = r.reads.served
 	if own.Spans != nil {
 		own.Spans = func(data []byte) []leases.Span { return spansOf(data, r.cfg.Leases.Spans) }
 	}
@@ -87,20 +87,9 @@ func spansOf(data []byte, of func([]byte) []leases.Span) []leases.Span {
 	return all
 }
 
-// served hears from the core of a round answered by this node's own lease.
-func (r *Replica) served(context []byte, leads bool) {
-	l := r.reads.underWay(context)
-	switch {
-	case l == nil:
-	case leads:
-		l.by = ServedByLease
-	default:
-		l.by = ServedByRoster
-	}
-}
-
 // askCore asks for the index of a round, by its name.
 func (r *Replica) askCore(q question, context []byte) {
+	r.dirty = true
 	if r.leasing == nil {
 		r.core.ReadIndex(context)
 		return

@@ -35,34 +35,65 @@ import (
 //
 // A leader about to lose its vote hands over first, and its successor makes the change: the
 // group is then without a leader for the time of a transfer, not for an election timeout.
+type changes struct {
+	*facts
+	core     changedCore
+	around   aroundChanges
+	founding *founding
+
+	leaving   parting
+	inquiries inquiries
+}
+
+// changedCore is what changes need of a core.
+type changedCore interface {
+	Members() (tracker.Config, map[uint64]tracker.Progress)
+	ProposeConfChange(pb.ConfChangeI) error
+	TransferLeader(to uint64)
+}
+
+// aroundChanges is what changes need of what is around them.
+type aroundChanges interface {
+	// heirs returns those of some voters that may lead next, the best first.
+	heirs(voters []uint64) []uint64
+	askLogEnd(to, number uint64)
+	postRaft(*pb.Message)
+}
+
+// parting is what a leader does about the loss of its vote.
 type parting struct {
 	tried  int    // transfers in this term
 	lastAt uint64 // tick of the last
+}
+
+func (c *changes) leaderChanged() {
+	c.leaving = parting{}
+	clear(c.inquiries.open)
 }
 
 // maxPartings bounds the transfers tried by a leader before the leader makes a change that
 // ends its own leadership.
 const maxPartings = 3
 
-// checkChange returns the outcome for a change that is not to be made, and why.
-func (r *Replica) checkChange(id wire.CommandID, cc *pb.ConfChangeV2, force bool) (next tracker.Config, outcome wire.Outcome, err error) {
-	now, progress := r.core.Members()
-	if next, err = r.fits(cc, now, progress); err != nil {
+// check returns the outcome for a change that is not to be made, and why.
+func (c *changes) check(id wire.CommandID, cc *pb.ConfChangeV2, force bool) (next tracker.Config, outcome wire.Outcome, err error) {
+	now, progress := c.core.Members()
+	if next, err = c.fits(cc, now, progress); err != nil {
 		return next, wire.Malformed, err
 	}
-	if err := r.knowsMembers(cc, progress); err != nil {
+	if err := c.knowsMembers(cc, progress); err != nil {
 		return next, wire.NoMember, err
 	}
-	if r.cfg.Admit != nil {
-		if err := r.cfg.Admit(r.host.conf, cc); err != nil {
+	if c.cfg.Admit != nil {
+		if err := c.cfg.Admit(c.host.conf, cc); err != nil {
 			return next, wire.Malformed, err
 		}
 	}
 	if force || cc.LeaveJoint() {
 		return next, 0, nil
 	}
-	if err := r.survives(now, next, progress, r.reachable); err != nil {
-		if r.ticks-r.ledSince <= 2*uint64(r.cfg.ElectionTick) {
+	if err := c.survives(now, next, progress, c.reachable); err != nil {
+		if c.ticks-c.ledSince <= 2*uint64(c.cfg.ElectionTick) {
 			return next, wire.Busy, err
 		}
 		return next, wire.Unsafe, err
@@ -70,7 +101,7 @@ func (r *Replica) checkChange(id wire.CommandID, cc *pb.ConfChangeV2, force bool
 	if sameVoters(now, next) {
 		return next, 0, nil
 	}
-	outcome, err = r.inquire(id, now, next, progress)
+	outcome, err = c.inquire(id, now, next, progress)
 	return next, outcome, err
 }
 
@@ -94,19 +125,19 @@ func readable(cc *pb.ConfChangeV2) error {
 }
 
 // fits returns the configuration behind a change, or why there is none.
-func (r *Replica) fits(cc *pb.ConfChangeV2, now tracker.Config, progress map[uint64]tracker.Progress) (next tracker.Config, err error) {
+func (c *changes) fits(cc *pb.ConfChangeV2, now tracker.Config, progress map[uint64]tracker.Progress) (next tracker.Config, err error) {
 	if err := readable(cc); err != nil {
 		return next, err
 	}
 	if cc.LeaveJoint() && len(now.Voters[1]) == 0 {
 		return next, fmt.Errorf("it is empty, which leaves a joint configuration; %v is none", now)
 	}
-	t := tracker.MakeProgressTracker(r.cfg.MaxInflightMsgs, uint64(r.cfg.MaxInflightBytes))
+	t := tracker.MakeProgressTracker(c.cfg.MaxInflightMsgs, uint64(c.cfg.MaxInflightBytes))
 	t.Config = now
 	for id, p := range progress {
 		t.Progress[id] = &p
 	}
-	change := confchange.Changer{Tracker: t, LastIndex: r.last}
+	change := confchange.Changer{Tracker: t, LastIndex: c.last}
 	if cc.LeaveJoint() {
 		next, _, err = change.LeaveJoint()
 	} else if autoLeave, joint := cc.EnterJoint(); joint {
@@ -121,16 +152,16 @@ func (r *Replica) fits(cc *pb.ConfChangeV2, now tracker.Config, progress map[uin
 }
 
 // knowsMembers reports whether a change is about a node that there is not.
-func (r *Replica) knowsMembers(cc *pb.ConfChangeV2, progress map[uint64]tracker.Progress) error {
-	for i, c := range cc.GetChanges() {
-		id := c.GetNodeId()
+func (c *changes) knowsMembers(cc *pb.ConfChangeV2, progress map[uint64]tracker.Progress) error {
+	for i, step := range cc.GetChanges() {
+		id := step.GetNodeId()
 		_, member := progress[id]
-		if typ := c.GetType(); typ == pb.ConfChangeAddNode || typ == pb.ConfChangeAddLearnerNode || member {
+		if typ := step.GetType(); typ == pb.ConfChangeAddNode || typ == pb.ConfChangeAddLearnerNode || member {
 			continue
 		}
 		if !slices.ContainsFunc(cc.GetChanges()[:i], func(c *pb.ConfChangeSingle) bool { return c.GetNodeId() == id }) {
 			return fmt.Errorf("%v of node %d, which is no member: the voters are %v, the learners %v",
-				c.GetType(), id, r.host.conf.GetVoters(), r.host.conf.GetLearners())
+				step.GetType(), id, c.host.conf.GetVoters(), c.host.conf.GetLearners())
 		}
 	}
 	return nil
@@ -138,18 +169,18 @@ func (r *Replica) knowsMembers(cc *pb.ConfChangeV2, progress map[uint64]tracker.
 
 // survives reports why the group might not go on behind a change, if just the nodes that
 // are present are alive.
-func (r *Replica) survives(now, next tracker.Config, progress map[uint64]tracker.Progress, present func(uint64) bool) error {
+func (c *changes) survives(now, next tracker.Config, progress map[uint64]tracker.Progress, present func(uint64) bool) error {
 	lagging := func(id uint64) bool {
 		p, ok := progress[id]
-		return !ok || p.Match+r.cfg.MaxPromoteLag < r.last
+		return !ok || p.Match+c.cfg.MaxPromoteLag < c.last
 	}
 	for id := range next.Voters[0] {
 		p, member := progress[id]
 		if member && p.IsLearner && !present(id) {
-			return fmt.Errorf("learner %d cannot be reached: it may be promoted when it answers%s", id, r.strange(id))
+			return fmt.Errorf("learner %d cannot be reached: it may be promoted when it answers%s", id, c.founding.strange(id))
 		}
 		if member && p.IsLearner && lagging(id) {
-			return fmt.Errorf("learner %d is at index %d and the log at %d: it may be promoted when it is within %d entries; wait until it has caught up", id, p.Match, r.last, r.cfg.MaxPromoteLag)
+			return fmt.Errorf("learner %d is at index %d and the log at %d: it may be promoted when it is within %d entries; wait until it has caught up", id, p.Match, c.last, c.cfg.MaxPromoteLag)
 		}
 	}
 	var lacking []uint64
@@ -191,41 +222,40 @@ func voters(c quorum.JointConfig) []uint64 {
 
 // parts reports whether a change is to wait, because the change takes the vote from this
 // leader and another leader is to make the change. parts then begins to hand over.
-func (r *Replica) parts(next tracker.Config) bool {
-	if _, stays := next.Voters[0][r.cfg.ID]; stays || r.leaving.tried >= maxPartings {
+func (c *changes) parts(next tracker.Config) bool {
+	if _, stays := next.Voters[0][c.cfg.ID]; stays || c.leaving.tried >= maxPartings {
 		return false
 	}
-	if r.leaving.tried > 0 && r.ticks-r.leaving.lastAt <= uint64(r.cfg.ElectionTick) {
+	if c.leaving.tried > 0 && c.ticks-c.leaving.lastAt <= uint64(c.cfg.ElectionTick) {
 		return true
 	}
-	heirs := r.heirs(next.Voters[0].Slice())
+	heirs := c.around.heirs(next.Voters[0].Slice())
 	if len(heirs) == 0 {
 		return false
 	}
-	to := heirs[r.leaving.tried%len(heirs)]
-	r.leaving.tried++
-	r.leaving.lastAt = r.ticks
-	r.count.HandOversLeaving++
-	r.core.TransferLeader(to)
-	r.dirty = true
+	to := heirs[c.leaving.tried%len(heirs)]
+	c.leaving.tried++
+	c.leaving.lastAt = c.ticks
+	c.count.HandOversLeaving++
+	c.core.TransferLeader(to)
 	return true
 }
 
-// appendConfChange appends a change to the log of a leader.
-func (r *Replica) appendConfChange(id wire.CommandID, cc *pb.ConfChangeV2, force bool) (wire.Outcome, error) {
-	next, outcome, err := r.checkChange(id, cc, force)
+// append appends a change to the log of a leader.
+func (c *changes) append(id wire.CommandID, cc *pb.ConfChangeV2, force bool) (wire.Outcome, error) {
+	next, outcome, err := c.check(id, cc, force)
 	if outcome != wire.Busy && outcome != 0 {
-		delete(r.inquiries.open, id) // a caller that tries again waits again
+		delete(c.inquiries.open, id) // a caller that tries again waits again
 	}
 	if err != nil {
 		return outcome, err
 	}
-	if r.parts(next) {
+	if c.parts(next) {
 		return wire.Busy, raft.ErrProposalDropped
 	}
-	if err := r.core.ProposeConfChange(cc); err != nil {
+	if err := c.core.ProposeConfChange(cc); err != nil {
 		return wire.Busy, err
 	}
-	delete(r.inquiries.open, id)
+	delete(c.inquiries.open, id)
 	return wire.Accepted, nil
 }

@@ -93,7 +93,7 @@ func TestMemberIsNotRemovedJustAfterAnotherDied(t *testing.T) {
 			c.run(1)
 			require.NoError(t, c.result(write).Err)
 			require.NoError(t, c.change(at, single(pb.ConfChangeRemoveNode, 3)).Err, "the dead one can go")
-			require.Empty(t, c.nodes[1].r.inquiries.open)
+			require.Empty(t, c.nodes[1].r.changes.inquiries.open)
 		}
 	})
 }

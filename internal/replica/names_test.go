@@ -13,8 +13,10 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/internal/names"
 	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/raft"
 )
 
 // namedCluster returns three nodes that give names, with node 1 as their leader. Batches looked for are
@@ -186,6 +188,84 @@ func TestFaultyNamesAreCountedAndHaveNoEffect(t *testing.T) {
 	n.Number, n.Names[0].Length = 2, 40<<20 // more than may wait
 	require.ErrorIs(t, r.Receive(wire.Message{Group: 7, From: 1, To: 2, Body: n}), ErrOverloaded)
 	require.Zero(t, r.Status().Resolve.Waiting)
+}
+
+// Five members in zones of two, two and one, and readers in the first two, node 1 leads. Of a coded entry 8/3 cross the borders: the leader
+// sends one payload into the other zones, and each zone is pushed what its members lack together: 1/3 where there are two followers, and 2/3
+// where there is one. A voter that passes nothing on, or gets nothing to pass on, delays others; a member of an earlier
+// version is passed nothing.
+func TestUnitsEnterAZoneOnce(t *testing.T) {
+	zone := func(node uint64) string { return []string{"", "a", "b", "c", "a", "b", "a", "b"}[node] }
+	c := newCluster(t, Weft, 1, 2, 3, 4, 5)
+	c.coding = func() *raft.Coding { return &raft.Coding{Threshold: 64, Policy: ecraft.Levelled{}} }
+	former, muted, deaf := uint64(0), uint64(0), uint64(0)
+	place := func(n *node) {
+		n.cfg.Names = &Names{Zone: zone, Relayed: func(node uint64) bool { return node != former }}
+		c.start(n)
+	}
+	for _, id := range c.ids() {
+		place(c.nodes[id])
+	}
+	c.elect(1)
+	for _, id := range []uint64{6, 7} {
+		place(c.add(id, nil))
+		require.NoError(t, c.change(1, single(pb.ConfChangeAddLearnerNode, id)).Err)
+	}
+	c.run(30)
+	crossed, passed, asked := 0, map[uint64]int{}, 0
+	c.lose = func(m wire.Message) bool {
+		b, ok := m.RaftBody()
+		if !ok {
+			return false
+		}
+		zones := b.GetType() == raft.MsgUnits && string(b.GetContext()) == "c"
+		if zones {
+			passed[m.To]++
+		}
+		if zone(m.From) != zone(m.To) {
+			for _, e := range b.Entries {
+				crossed += len(e.GetData())
+			}
+			if b.GetType() == raft.MsgUnitsAsk {
+				asked++
+			}
+		}
+		push := b.GetType() == raft.MsgUnits && string(b.GetContext()) == "p"
+		return zones && m.From == muted || push && m.To == deaf && zone(m.From) != zone(deaf)
+	}
+	propose := func() {
+		var calls []Call
+		for i := range 24 {
+			calls = append(calls, c.propose(1, strings.Repeat(large(i), 16)))
+			c.run(1)
+		}
+		c.run(40)
+		for _, call := range calls {
+			require.NoError(t, c.result(call).Err)
+		}
+		c.agree()
+	}
+	propose()
+	payload := 24 * 16 * len(large(0))
+	t.Logf("%.2f bytes cross for a byte", float64(crossed)/float64(payload))
+	require.Zero(t, asked)
+	for _, id := range []uint64{2, 5, 6, 7} {
+		require.Positive(t, passed[id], "to node %d", id)
+	}
+	require.InEpsilon(t, 8./3, float64(crossed)/float64(payload), 0.05, "units, and headers")
+
+	muted = 2
+	propose()
+	require.Zero(t, asked, "those behind node 2 ask node 2")
+
+	muted, deaf = 0, 2
+	propose()
+	require.Positive(t, asked, "what has not come into a zone is asked for in another")
+
+	deaf, former = 0, 5
+	clear(passed)
+	propose()
+	require.Zero(t, passed[5])
 }
 
 // Five members in two zones, node 1 leads: the data of an entry crosses the border between the zones once.

@@ -115,13 +115,13 @@ const (
 // The command must not be changed any more.
 func (r *requests) Propose(call Call, command []byte, deadline Deadline) {
 	const op = "propose"
-	r.around.counters().Proposals++
+	r.count.Proposals++
 	err := r.admits(deadline)
 	switch {
-	case len(command) > r.around.config().MaxCommandBytes:
-		err = fmt.Errorf("%w: %d bytes, the bound is %d; split it", ErrTooLarge, len(command), r.around.config().MaxCommandBytes)
-	case r.outbox.queued+len(command) > r.around.config().MaxQueueBytes:
-		err = fmt.Errorf("%w: %d bytes of commands, the bound is %d; try again later", ErrOverloaded, r.outbox.queued, r.around.config().MaxQueueBytes)
+	case len(command) > r.cfg.MaxCommandBytes:
+		err = fmt.Errorf("%w: %d bytes, the bound is %d; split it", ErrTooLarge, len(command), r.cfg.MaxCommandBytes)
+	case r.outbox.queued+len(command) > r.cfg.MaxQueueBytes:
+		err = fmt.Errorf("%w: %d bytes of commands, the bound is %d; try again later", ErrOverloaded, r.outbox.queued, r.cfg.MaxQueueBytes)
 	default:
 		err = cmp.Or(r.around.unable(), err)
 	}
@@ -180,7 +180,7 @@ func (r *requests) proposeConfChange(call Call, cc *pb.ConfChangeV2, deadline De
 }
 
 func (r *requests) id(b *batch) wire.CommandID {
-	return wire.CommandID{Origin: r.around.config().ID, Boot: r.outbox.boot, Sequence: b.seq}
+	return wire.CommandID{Origin: r.cfg.ID, Boot: r.outbox.boot, Sequence: b.seq}
 }
 
 // sendBatches closes batches and sends those that are due.
@@ -244,7 +244,7 @@ func (r *requests) closeBatch() {
 	o.next++
 	o.batches = append(o.batches, b)
 	b.entry = encodeBatch(r.id(b), o.floor(), commands)
-	r.around.counters().Batches++
+	r.count.Batches++
 }
 
 // refuseLate refuses a command whose deadline is likely to pass before the command is
@@ -252,7 +252,7 @@ func (r *requests) closeBatch() {
 // all of them would be wasted work.
 func (r *requests) refuseLate(c *pendingCall) {
 	if left := c.deadline - r.now; !c.ended && len(r.outbox.batches) > 0 && left < r.outbox.typical {
-		r.around.counters().RefusedLate++
+		r.count.RefusedLate++
 		r.finishWith(c, fmt.Errorf("%w: %v are left until the deadline, and a command takes about %v; try again later", ErrOverloaded, left, r.outbox.typical))
 	}
 }
@@ -274,14 +274,14 @@ func (r *requests) due(b *batch) bool {
 		return false // likewise
 	}
 	// No word from the leader in its own term: the frame or its answer is lost.
-	return r.ticks-b.sentAt >= uint64(r.around.config().ElectionTick)
+	return r.ticks-b.sentAt >= uint64(r.cfg.ElectionTick)
 }
 
 // sendBatch proposes a batch here or sends the batch to the leader, and returns false if
 // the core dropped the batch.
 func (r *requests) sendBatch(b *batch) bool {
 	if b.sends > 0 {
-		r.around.counters().Resent++
+		r.count.Resent++
 	} else {
 		r.leaveOutEnded(b)
 	}
@@ -289,9 +289,9 @@ func (r *requests) sendBatch(b *batch) bool {
 	b.number, b.sentAt = r.outbox.sendings, r.ticks
 	lead, term := r.around.leader()
 	p := wire.Proposal{ID: r.id(b), Number: b.number, Term: term, ConfChange: b.conf != nil, Force: b.force, Data: b.entry}
-	if !r.around.leads() {
+	if !r.leads() {
 		r.opened(b, p.Term, waitAnswer)
-		r.around.counters().ForwardedOut++
+		r.count.ForwardedOut++
 		r.around.post(lead, p)
 		return true
 	}

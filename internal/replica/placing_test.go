@@ -142,7 +142,7 @@ func TestLeadershipFollowsWeights(t *testing.T) {
 		p.nodes[other].r.SetLeaderWeight(0)
 		p.serve(10 * electionTicks)
 		require.Equal(t, 100, p.nodes[other].r.Status().Weight, "the weight of the node counts again")
-		weight, _ := p.nodes[3].r.weightOf(other)
+		weight, _ := p.nodes[3].r.placing.weightOf(other)
 		require.Equal(t, 100, weight)
 	})
 }

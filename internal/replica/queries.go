@@ -71,7 +71,7 @@ func (r *Replica) receiveQuery(from uint64, q wire.Query) error {
 		}
 		r.out.Queries = append(r.out.Queries, a)
 	}
-	r.await(w, o.Policy.question(w.spans))
+	r.reads.await(w, o.Policy.question(w.spans))
 	return nil
 }
 

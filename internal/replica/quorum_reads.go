@@ -40,35 +40,35 @@ func (q *quorumReads) empty() bool { return len(q.waiting)+len(q.round) == 0 }
 
 // askQuorum begins a round if reads wait, asks again whoever has not answered, and lets
 // reads go to the leader that have waited for long.
-func (r *Replica) askQuorum() {
-	q := &r.reads.quorum
+func (b *barrier) askQuorum() {
+	q := &b.quorum
 	if q.empty() {
 		q.asked = false
 		return
 	}
-	q.waiting, q.round = r.quorumInTime(q.waiting), r.quorumInTime(q.round)
+	q.waiting, q.round = b.quorumInTime(q.waiting), b.quorumInTime(q.round)
 	switch {
 	case len(q.round) == 0 && len(q.waiting) > 0:
 		q.number++
-		q.asked, q.conf, q.ends = true, r.applied.conf, map[uint64]uint64{}
+		q.asked, q.conf, q.ends = true, b.applied.conf, map[uint64]uint64{}
 		q.round, q.waiting = q.waiting, nil
-		r.count.QuorumRounds++
-		if r.votesIn(q.conf) {
-			r.drain()
-			q.ends[r.cfg.ID] = r.last
+		b.count.QuorumRounds++
+		if slices.Contains(votersOf(q.conf), b.cfg.ID) {
+			b.around.drain()
+			q.ends[b.cfg.ID] = b.last
 		}
-		r.askEnds()
-		r.countEnds()
-	case q.asked && len(q.round) > 0 && r.ticks-q.askedAt > uint64(r.cfg.HeartbeatTick):
-		r.askEnds()
+		b.askEnds()
+		b.countEnds()
+	case q.asked && len(q.round) > 0 && b.ticks-q.askedAt > uint64(b.cfg.HeartbeatTick):
+		b.askEnds()
 	}
 }
 
 // quorumInTime returns the reads that go on, and lets the others ask the leader.
-func (r *Replica) quorumInTime(reads []waitingRead) []waitingRead {
+func (b *barrier) quorumInTime(reads []waitingRead) []waitingRead {
 	return slices.DeleteFunc(reads, func(w waitingRead) bool {
-		if late := r.quorumLate(w); late && !w.call.ended {
-			r.askLeaderInstead(w)
+		if late := b.quorumLate(w); late && !w.call.ended {
+			b.askLeaderInstead(w)
 		} else if !late {
 			return w.call.ended
 		}
@@ -77,16 +77,16 @@ func (r *Replica) quorumInTime(reads []waitingRead) []waitingRead {
 }
 
 // quorumLate reports whether a read has waited so long that the leader is asked.
-func (r *Replica) quorumLate(w waitingRead) bool {
-	return r.ticks-w.begun >= max(1, uint64(r.cfg.ElectionTick)/2)
+func (b *barrier) quorumLate(w waitingRead) bool {
+	return b.ticks-w.begun >= max(1, uint64(b.cfg.ElectionTick)/2)
 }
 
 // askQuorumInstead lets reads ask a majority that a leader does not answer: as soon as this node
 // knows of no leader, or after a quarter of an election timeout. A read asks the leader and a
 // majority in turns until it is answered: reads go on while the members elect a leader. The first
 // leader since the start is waited for, because callers begin with a read to find the group at work.
-func (r *Replica) askQuorumInstead(l *readLane) {
-	if l.empty() || l.what.route != viaCore || r.leads() || !r.reads.led {
+func (b *barrier) askQuorumInstead(l *readLane) {
+	if l.empty() || l.what.route != viaCore || b.leads() || !b.led {
 		return
 	}
 	turn := func(w waitingRead) bool {
@@ -95,73 +95,59 @@ func (r *Replica) askQuorumInstead(l *readLane) {
 		default:
 			return false
 		}
-		if w.call.ended || r.state.Lead != raft.None && r.ticks-w.begun < max(1, uint64(r.cfg.ElectionTick)/4) {
+		if w.call.ended || b.state.Lead != raft.None && b.ticks-w.begun < max(1, uint64(b.cfg.ElectionTick)/4) {
 			return false
 		}
-		r.count.QuorumTurns++
-		w.begun = r.ticks
-		r.await(w, question{viaQuorum, w.spans})
+		b.count.QuorumTurns++
+		w.begun = b.ticks
+		b.await(w, question{viaQuorum, w.spans})
 		return true
 	}
 	l.waiting = slices.DeleteFunc(l.waiting, turn)
 	if l.round = slices.DeleteFunc(l.round, turn); l.asked && len(l.round) == 0 {
-		delete(r.reads.rounds, l.number) // nobody needs its answer
+		delete(b.rounds, l.number) // nobody needs its answer
 		l.asked = false
 	}
 }
 
-func (r *Replica) askLeaderInstead(w waitingRead) {
-	r.count.QuorumFallbacks++
-	w.begun = r.ticks
+func (b *barrier) askLeaderInstead(w waitingRead) {
+	b.count.QuorumFallbacks++
+	w.begun = b.ticks
 	w.call.waiting = "the leader to confirm the read, after a majority did not in time"
-	r.await(w, question{viaCore, w.spans})
+	b.await(w, question{viaCore, w.spans})
 }
 
 // askEnds asks the voters without an answer so far.
-func (r *Replica) askEnds() {
-	q := &r.reads.quorum
-	q.askedAt = r.ticks
-	for _, id := range r.votersOf(q.conf) {
-		if _, ok := q.ends[id]; !ok && id != r.cfg.ID {
-			r.post(id, wire.LogEnd{Boot: r.reads.boot, Number: q.number, First: r.founding.digest})
+func (b *barrier) askEnds() {
+	q := &b.quorum
+	q.askedAt = b.ticks
+	for _, id := range votersOf(q.conf) {
+		if _, ok := q.ends[id]; !ok && id != b.cfg.ID {
+			b.around.askLogEnd(id, q.number)
 		}
 	}
 }
 
 // votersOf returns the voters of both halves, each once, ascending.
-func (r *Replica) votersOf(c *pb.ConfState) []uint64 {
+func votersOf(c *pb.ConfState) []uint64 {
 	ids := slices.Concat(c.GetVoters(), c.GetVotersOutgoing())
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
 
-func (r *Replica) votesIn(c *pb.ConfState) bool { return slices.Contains(r.votersOf(c), r.cfg.ID) }
-
-// receiveLogEnd answers a question, or takes an answer.
-func (r *Replica) receiveLogEnd(from uint64, m wire.LogEnd) {
-	q := &r.reads.quorum
-	if !m.Answer {
-		r.drain() // an append in this turn may have made the log longer
-		if r.last > 0 && r.loss.heartbeats == 0 && r.err == nil {
-			m.Answer, m.Index, m.First = true, r.last, r.founding.digest
-			r.post(from, m)
-		} // else this node has lost its log, or has never had one
-		return
-	}
-	if m.Boot == r.reads.boot && m.Number&inquiryBit != 0 {
-		r.inquiries.answered(from, m.Number)
-		return
-	}
-	if !q.asked || m.Boot != r.reads.boot || m.Number != q.number || !slices.Contains(r.votersOf(q.conf), from) {
+// ended takes the end of a voter's log.
+func (b *barrier) ended(from uint64, m wire.LogEnd) {
+	q := &b.quorum
+	if !q.asked || m.Boot != b.boot || m.Number != q.number || !slices.Contains(votersOf(q.conf), from) {
 		return // to an earlier question
 	}
 	q.ends[from] = max(q.ends[from], m.Index)
-	r.countEnds()
+	b.countEnds()
 }
 
 // countEnds ends the round if a majority has answered.
-func (r *Replica) countEnds() {
-	q := &r.reads.quorum
+func (b *barrier) countEnds() {
+	q := &b.quorum
 	var sets quorum.JointConfig
 	for i, ids := range [][]uint64{q.conf.GetVoters(), q.conf.GetVotersOutgoing()} {
 		sets[i] = quorum.MajorityConfig{}
@@ -177,23 +163,23 @@ func (r *Replica) countEnds() {
 		return
 	}
 	for _, w := range q.round {
-		r.reads.confirm(confirmedRead{waitingRead: w, index: index, asOf: -1, by: ServedByQuorum, conf: q.conf})
+		b.confirm(confirmedRead{waitingRead: w, index: index, asOf: -1, by: ServedByQuorum, conf: q.conf})
 	}
 	q.round, q.asked, q.ends = nil, false, nil
 }
 
 // quorumFailed reports whether a majority's word is not enough to end a read, and has the
 // read ask again.
-func (r *Replica) quorumFailed(c confirmedRead) bool {
+func (b *barrier) quorumFailed(c confirmedRead) bool {
 	switch {
-	case c.index > r.applied.at.index:
-		if !r.quorumLate(c.waitingRead) {
+	case c.index > b.applied.at.index:
+		if !b.quorumLate(c.waitingRead) {
 			return false
 		}
-		r.askLeaderInstead(c.waitingRead)
-	case c.conf != r.applied.conf:
-		r.count.QuorumRestarts++
-		r.await(c.waitingRead, question{route: viaQuorum})
+		b.askLeaderInstead(c.waitingRead)
+	case c.conf != b.applied.conf:
+		b.count.QuorumRestarts++
+		b.await(c.waitingRead, question{route: viaQuorum})
 	default:
 		return false
 	}

@@ -5,112 +5,9 @@ package replica
 
 import (
 	"cmp"
-	"encoding/binary"
-	"slices"
-	"time"
 
-	pb "go.etcd.io/raft/v3/raftpb"
-
-	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/internal/wire"
 )
-
-// The barrier serves reads. A read without an answer from its policy waits for the next
-// round; a round asks for one index, on behalf of all reads that wait in its lane when the
-// round starts; once the state machine has applied that index, the reads are done. Each
-// lane has at most one round under way, so under load a round serves many reads. With
-// leases a round may have to go to the leader while later reads can be answered here, so a
-// lane whose round is a tick old goes on beside a new lane.
-type barrier struct {
-	boot   uint64
-	number uint64 // of the last round; no two have the same
-	// plain is the lane of reads of every key, and byWhat has those other lanes that take
-	// reads. The other lanes stand in the order of their begin, and go when empty.
-	plain  *readLane
-	others []*readLane
-	byWhat map[question]*readLane
-	rounds map[uint64]*readLane // that are under way, by number
-	quorum quorumReads
-	led    bool // this node has known a leader
-	view   readView
-	ready  []confirmedRead
-}
-
-// readLane is the reads that ask for the same.
-type readLane struct {
-	what    question
-	waiting []waitingRead // for the next round
-	round   []waitingRead // in the round that is under way
-	number  uint64        // of that round
-	askedAt uint64        // tick
-	asked   bool
-	since   time.Duration // when the round began, or began anew
-	by      ServedBy      // who answers it
-}
-
-func (l *readLane) empty() bool { return len(l.waiting)+len(l.round) == 0 }
-
-// waitingRead is a read that needs an index.
-type waitingRead struct {
-	call   *pendingCall
-	policy ReadPolicy
-	spans  string // encoded
-	begun  uint64 // tick at which the present voucher was asked first
-}
-
-// confirmedRead waits for the state machine.
-type confirmedRead struct {
-	waitingRead
-	index uint64        // that must be applied
-	at    uint64        // that is known to be committed
-	asOf  time.Duration // when it was, or had been before; -1: not known
-	by    ServedBy
-	conf  *pb.ConfState // whose majority vouches, if a quorum does
-}
-
-func newBarrier(boot uint64) barrier {
-	return barrier{boot: boot, plain: &readLane{}, byWhat: map[question]*readLane{}, rounds: map[uint64]*readLane{}}
-}
-
-// lane returns the lane of a question.
-func (b *barrier) lane(q question) *readLane {
-	if q == (question{}) {
-		return b.plain
-	}
-	l := b.byWhat[q]
-	if l == nil {
-		l = &readLane{what: q}
-		b.byWhat[q] = l
-		b.others = append(b.others, l)
-	}
-	return l
-}
-
-// renew lets a lane go on with its round, and returns a new one in its place.
-func (b *barrier) renew(old *readLane) *readLane {
-	l := &readLane{what: old.what, waiting: old.waiting}
-	old.waiting = nil
-	if old == b.plain {
-		b.plain, b.others = l, append(b.others, old)
-	} else {
-		b.byWhat[l.what], b.others = l, append(b.others, l)
-	}
-	return l
-}
-
-// context names a round. The name contains the boot, so that an answer to a round of an
-// earlier life of this node fits no round.
-func (b *barrier) context(number uint64) []byte {
-	ctx := binary.BigEndian.AppendUint64(nil, b.boot)
-	return binary.BigEndian.AppendUint64(ctx, number)
-}
-
-// underWay returns the lane whose round has that name, or nil.
-func (b *barrier) underWay(context []byte) *readLane {
-	if len(context) != 16 || binary.BigEndian.Uint64(context) != b.boot {
-		return nil
-	}
-	return b.rounds[binary.BigEndian.Uint64(context[8:])]
-}
 
 // Read is ReadAt with the policy [ReadIndex].
 func (r *Replica) Read(call Call, deadline Deadline) { r.ReadAt(call, ReadIndex{}, deadline) }
@@ -134,7 +31,7 @@ func (r *Replica) ReadWith(call Call, o ReadOptions, deadline Deadline) {
 		return
 	}
 	w.call = r.begin(call, opRead, deadline, waitRead)
-	r.await(w, o.Policy.question(w.spans))
+	r.reads.await(w, o.Policy.question(w.spans))
 }
 
 // waitRead is what reads wait for first.
@@ -147,178 +44,18 @@ func (r *Replica) newRead(o ReadOptions, deadline Deadline) (waitingRead, error)
 	return waitingRead{policy: o.Policy, spans: spans, begun: r.ticks}, err
 }
 
-// await has a read wait for the next round of the lane with the same question.
-func (r *Replica) await(w waitingRead, q question) {
-	b := &r.reads
-	if q.route == viaQuorum {
-		w.call.waiting = "a majority to say where their logs end"
-		b.quorum.waiting = append(b.quorum.waiting, w)
-		return
+// receiveLogEnd answers a question, or takes an answer.
+func (r *Replica) receiveLogEnd(from uint64, m wire.LogEnd) {
+	switch {
+	case !m.Answer:
+		r.drain() // an append in this turn may have made the log longer
+		if r.last > 0 && r.losses.own.heartbeats == 0 && r.err == nil {
+			m.Answer, m.Index, m.First = true, r.last, r.founding.digest
+			r.post(from, m)
+		} // else this node has lost its log, or has never had one
+	case m.Boot == r.reads.boot && m.Number&inquiryBit != 0:
+		r.changes.inquiries.answered(from, m.Number)
+	default:
+		r.reads.ended(from, m)
 	}
-	if r.leasing == nil {
-		q = question{} // only leases tell keys and nodes apart
-	}
-	l := b.lane(q)
-	if r.leasing != nil && l.asked && r.ticks > l.askedAt {
-		l = b.renew(l)
-	}
-	l.waiting = append(l.waiting, w)
-}
-
-// startReads answers reads in need of no round, begins rounds for waiting reads, and asks
-// again after a round without an answer.
-func (r *Replica) startReads() {
-	b := &r.reads
-	if r.err != nil || b.plain.empty() && len(b.others)+len(b.ready) == 0 && b.quorum.empty() {
-		return
-	}
-	r.readWithoutRound()
-	r.releaseReads()
-	r.askQuorumInstead(b.plain)
-	for _, l := range b.others {
-		r.askQuorumInstead(l)
-	}
-	r.askQuorum()
-	r.startRound(b.plain)
-	b.others = slices.DeleteFunc(b.others, func(l *readLane) bool {
-		r.startRound(l)
-		if l.empty() {
-			delete(b.rounds, l.number)
-			if b.byWhat[l.what] == l {
-				delete(b.byWhat, l.what)
-			}
-		}
-		return l.empty()
-	})
-}
-
-// startRound begins a round of a lane, if reads wait there and none is under way that
-// may yet be answered.
-func (r *Replica) startRound(l *readLane) {
-	b := &r.reads
-	l.round = unended(l.round)
-	l.waiting = unended(l.waiting)
-	lost := l.asked && r.ticks-l.askedAt >= uint64(r.cfg.ElectionTick)
-	if l.asked && !lost || l.empty() || r.state.Lead == raft.None || r.tooEarly() {
-		return
-	}
-	delete(b.rounds, l.number)
-	b.number++
-	l.number, l.asked, l.askedAt, l.since, l.by = b.number, true, r.ticks, r.now, ServedByLeader
-	b.rounds[l.number] = l
-	l.round = append(l.round, l.waiting...)
-	clear(l.waiting)
-	l.waiting = l.waiting[:0]
-	r.count.ReadRounds++
-	r.askCore(l.what, b.context(l.number))
-	r.dirty = true
-}
-
-// readWithoutRound answers the reads whose policy can tell.
-func (r *Replica) readWithoutRound() {
-	b := &r.reads
-	v := &b.view
-	v.now, v.applied = r.now, r.applied.at.index
-	b.plain.waiting = slices.DeleteFunc(b.plain.waiting, func(w waitingRead) bool {
-		index, ok := w.policy.known(*v)
-		if !ok || w.call.ended {
-			return w.call.ended
-		}
-		c := confirmedRead{waitingRead: w, index: index, at: max(r.state.Commit, v.confirmed), asOf: -1, by: ServedStale}
-		if v.any && v.confirmed <= max(index, v.applied) {
-			c.asOf = v.askedAt
-		}
-		b.confirm(c)
-		r.count.ReadsWithoutRound++
-		return true
-	})
-}
-
-// tooEarly reports whether this node leads and has not committed an entry of its
-// term. More may be committed then than it knows. Cores wait by themselves, but
-// upstream's does not where the leader is the only voter.
-func (r *Replica) tooEarly() bool { return r.leads() && r.emitted.term != r.state.Term }
-
-// leaderChanged lets rounds be asked again: the old leader may never answer.
-func (b *barrier) leaderChanged() {
-	for _, l := range b.rounds {
-		l.asked = false
-	}
-	clear(b.rounds)
-}
-
-// confirmed takes the core's answers.
-func (b *barrier) confirmed(states []raft.ReadState) {
-	for _, s := range states {
-		l := b.underWay(s.RequestCtx)
-		if l == nil {
-			continue // of an earlier round, whose reads are in a later one
-		}
-		delete(b.rounds, l.number)
-		l.asked = false
-		for _, w := range l.round {
-			b.confirm(confirmedRead{waitingRead: w, index: s.Index, at: s.Index, asOf: l.since, by: l.by})
-		}
-		clear(l.round)
-		l.round = l.round[:0]
-		if l.what == (question{}) && (!b.view.any || l.since >= b.view.askedAt) {
-			b.view.confirmed, b.view.askedAt, b.view.any = s.Index, l.since, true
-		}
-	}
-}
-
-// confirm lets a read wait for the state machine.
-func (b *barrier) confirm(c confirmedRead) {
-	c.index -= min(c.index, c.policy.slack())
-	c.call.waiting = "the state machine to catch up"
-	b.ready = append(b.ready, c)
-}
-
-// releaseReads ends the reads that the state machine has caught up with.
-func (r *Replica) releaseReads() {
-	b := &r.reads
-	if len(b.ready) == 0 {
-		return
-	}
-	applied := r.applied.at.index
-	b.ready = slices.DeleteFunc(b.ready, func(c confirmedRead) bool {
-		switch {
-		case c.call.ended:
-		case c.conf != nil && r.quorumFailed(c):
-		case c.index <= applied:
-			r.finish(c.call, Done{Index: c.index, Read: r.readResult(c)})
-		default:
-			return false
-		}
-		return true
-	})
-}
-
-// readResult returns the ground of a read that ends now, and counts the read.
-func (r *Replica) readResult(c confirmedRead) ReadResult {
-	res := ReadResult{Index: c.index, By: c.by}
-	if applied := r.applied.at.index; c.by == ServedStale || applied < c.at {
-		res.By, res.Lag, res.Age = ServedStale, c.at-min(applied, c.at), -1
-		if c.asOf >= 0 {
-			res.Age = r.now - c.asOf
-		}
-	}
-	switch res.By {
-	case ServedByLeader:
-		r.count.ReadsByLeader++
-	case ServedByLease:
-		r.count.ReadsByLease++
-	case ServedByRoster:
-		r.count.ReadsByRoster++
-	case ServedByQuorum:
-		r.count.ReadsByQuorum++
-	case ServedStale:
-		r.count.ReadsStale++
-	}
-	return res
-}
-
-// unended leaves out the ended reads.
-func unended(reads []waitingRead) []waitingRead {
-	return slices.DeleteFunc(reads, func(w waitingRead) bool { return w.call.ended })
 }

@@ -33,13 +33,13 @@ func (r *Replica) receive(m wire.Message) error {
 	}
 	switch b := m.Body.(type) { // a stranger does not count as heard from
 	case wire.First:
-		r.receiveFirst(m.From, b)
+		r.founding.receive(m.From, b)
 		return nil
 	case wire.Settings:
 		r.receiveSettings(m.From, b)
 		return nil
 	case wire.Health:
-		r.receiveHealth(m.From, b)
+		r.placing.receive(m.From, b)
 		return nil
 	case wire.Attach:
 		return r.receiveAttach(m.From, b)
@@ -55,15 +55,15 @@ func (r *Replica) receive(m wire.Message) error {
 			return fmt.Errorf("%w: node %d proposes; %d others have, and no more are listened to", ErrBadMessage, m.From, maxOrigins)
 		}
 	case wire.LogEnd:
-		if !r.belongs(m.From, b.First) {
+		if !r.founding.belongs(m.From, b.First) {
 			return nil
 		}
 	case wire.Raft:
-		if !r.belongs(m.From, b.First) || !r.agrees(m.From, b.Settings) {
+		if !r.founding.belongs(m.From, b.First) || !r.agrees(m.From, b.Settings) {
 			return nil
 		}
 	case wire.Named:
-		if !r.belongs(m.From, b.First) || !r.agrees(m.From, b.Settings) {
+		if !r.founding.belongs(m.From, b.First) || !r.agrees(m.From, b.Settings) {
 			return nil
 		}
 		r.heard[m.From] = r.ticks
@@ -83,12 +83,14 @@ func (r *Replica) arrived(m wire.Message) error {
 		}
 		err := r.checkLog(b.Message)
 		if b.GetType() == pb.MsgHeartbeat && b.GetTerm() >= r.state.Term && !r.leads() {
-			r.heartbeatFits(b.Message, err == nil)
+			if lost := r.losses.heartbeat(b.Message, err == nil); lost != nil {
+				r.fail(lost)
+			}
 		}
 		if err != nil {
 			return err
 		}
-		if r.toldOfLoss(b.Message) {
+		if r.losses.told(b.Message) {
 			return nil
 		}
 		if wire.AboutUnits(b.Message) && r.coding.core == nil {
@@ -105,6 +107,7 @@ func (r *Replica) arrived(m wire.Message) error {
 		}
 		r.repeats.answered(b.Message)
 		r.acked(b.Message)
+		r.catching.acked(b.Message, r.ticks)
 		r.passOn(b.Message)
 		r.step(b.Message)
 	case wire.Proposal:

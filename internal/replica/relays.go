@@ -23,7 +23,7 @@ func newZones(r *Replica) *names.Zones {
 		},
 		Voter: func(peer uint64) bool { return isVoter(r.host.conf, peer) },
 		Weight: func(peer uint64) int {
-			weight, _ := r.weightOf(peer)
+			weight, _ := r.placing.weightOf(peer)
 			return weight
 		},
 	}

@@ -32,71 +32,48 @@ import (
 // With seeded randomness in the core a replica is a function of its inputs, so simulators
 // run a replica unchanged. One goroutine at a time uses a replica.
 type Replica struct {
-	cfg   Config
-	core  Core
-	state CoreState // of the core, after the last drain
-	out   Output
-	err   error
+	facts
+	core Core
+	out  Output
+	err  error
 
 	skew  time.Duration // how far the clock of the configuration is ahead of now, at the last Tick
 	dirty bool          // the core may have a Ready
 
-	// last is the end of the log: entries handed to the append stage, and
-	// proposals that the core has appended and not handed out yet. lastHasData
-	// tells that the last one handed out is no change of members and not empty.
-	last        uint64
+	// lastHasData tells that the last entry handed to the append stage is no change of
+	// members and not empty.
 	lastHasData bool
 
-	// sendings has the last proposal sent here by each node, and heard the tick of each node's
-	// last message.
-	sendings map[uint64]sending
-	bornTerm uint64 // the term at the start; constant
-	heard    map[uint64]uint64
+	sendings map[uint64]sending // by node: the last proposal sent here
+	bornTerm uint64             // the term at the start; constant
 	repeats  repeats
 	acks     acks
 	answers  []lateAnswer
 
 	founding  founding
-	strangers map[uint64]stranger
 	settings  agreement
-	// misfounded is the reason for this node to stop: the node would begin another group than
-	// its peers. misfoundedAt is the tick of that finding.
-	misfounded   error
-	misfoundedAt uint64
-	coding       coding
-	leasing      leasingCore // nil without leases
-	resolving    resolveStage
-	sends        sendStage
+	coding    coding
+	leasing   leasingCore // nil without leases
+	resolving resolveStage
+	sends     sendStage
 
 	requests
-	reads   barrier
-	moves   transfers
-	stall   stalling
-	slow    lateness
-	heir    succession
-	placing placing
-	leaving parting
-	loss    logLoss
+	reads    barrier
+	moves    transfers
+	catching catchingUp
+	stall    stalling
+	slow     lateness
+	heir     succession
+	placing  placing
+	changes  changes
+	losses   losses
 	// unaddressed are the members that the driver cannot send to; constant.
 	unaddressed []uint64
-	// lostLogs are members whose logs are lost, as known to this leader.
-	lostLogs  map[uint64]bool
-	inquiries inquiries
-	// ledSince is the tick since which this node leads, if this node leads.
-	ledSince uint64
 
-	// host is as of the last entry handed to the apply stage, or of a snapshot that the state
-	// machine has restored, if the snapshot is ahead of the entry.
-	host *hostState
 	// origins is as of the core's own place in the log: the table of host, unless a restored
 	// snapshot is ahead of the core. origins decides which changes of members the core puts
 	// into force.
 	origins originTable
-	// emitted is the last entry handed to the apply stage.
-	emitted logMark
-	// applied is as of the last ApplyDone, or of a restored snapshot: what
-	// readers of the state machine see, and what followers are sent.
-	applied stateMark
 	// pending are the configurations and marks of steps at the apply stage.
 	pending []stateMark
 	// configuredAt is the index of the last change that the core has put into
@@ -110,7 +87,6 @@ type Replica struct {
 	relay  *names.Relay // nil: this node has no zone, and no member has wanted data
 	writes writes
 	keep   retention
-	count  Counters
 }
 
 // New makes a replica from a log for which [PrepareLog] has nothing to
@@ -120,7 +96,7 @@ func New(cfg Config) (*Replica, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}, strangers: map[uint64]stranger{}, settings: newAgreement(cfg), repeats: repeats{}, lostLogs: map[uint64]bool{},
+	r := &Replica{facts: facts{cfg: cfg, heard: map[uint64]uint64{}}, sendings: map[uint64]sending{}, settings: newAgreement(cfg), repeats: repeats{},
 		resolving: resolveStage{resolver: cfg.Resolve, limit: cfg.MaxUnresolvedBytes},
 		sends:     sendStage{bundler: cfg.Bundle, limit: cfg.MaxTurnBytes},
 		writes:    writes{maxEntries: storage.MaxWriteEntries, maxBytes: storage.MaxWriteBytes},
@@ -131,16 +107,18 @@ func New(cfg Config) (*Replica, error) {
 	if cfg.Names != nil && cfg.Names.Zone != nil {
 		r.relay = newRelay(cfg)
 	}
-	r.around = r
+	r.requests = requests{facts: &r.facts, around: r}
 	if err := r.loadHostState(); err != nil {
 		return nil, err
 	}
-	r.origins, r.founding = r.host.origins, foundedBy(r.host.origins)
+	r.origins = r.host.origins
+	r.founding = founding{facts: &r.facts, post: r.post, firstMembers: foundedBy(r.origins), strangers: map[uint64]stranger{}}
 	view := logView{Storage: cfg.Log, present: r.presentSnapshot, durable: func() uint64 { return r.keep.durable }}
 	if cfg.Applied > 0 {
 		view.start = r.host
 	}
 	coreConfig := cfg.core(view)
+	coreConfig.Pace = pace{r}
 	if cfg.Coding != nil || cfg.Leases != nil {
 		coreConfig.Clock, r.skew = replicaClock{r}, replicaClock{r}.Now()
 	}
@@ -151,6 +129,8 @@ func New(cfg Config) (*Replica, error) {
 		return nil, fmt.Errorf("start the core: %w", err)
 	}
 	r.core = core
+	r.changes = changes{facts: &r.facts, core: core, around: r, founding: &r.founding}
+	r.losses = losses{facts: &r.facts, core: core, postRaft: r.postRaft, lost: map[uint64]bool{}}
 	if err := r.startCoding(); err != nil {
 		return nil, err
 	}
@@ -161,9 +141,9 @@ func New(cfg Config) (*Replica, error) {
 		return nil, fmt.Errorf("read the log's last index: %w", err)
 	}
 	r.outbox = newOutbox(cfg, max(cfg.Boot, r.host.origins.boot(cfg.ID)+1))
-	r.reads = newBarrier(r.outbox.boot)
+	r.reads = newBarrier(&r.facts, r, r.leasing != nil, r.outbox.boot)
 	r.keep = newRetention(cfg, r.host)
-	r.placing.weight = cfg.LeaderWeight
+	r.placing = placing{facts: &r.facts, core: core, around: r, weight: cfg.LeaderWeight}
 	r.state = core.State()
 	r.bornTerm = r.state.Term
 	r.dirty = true
@@ -213,17 +193,22 @@ func (r *Replica) Tick(now time.Duration) {
 	r.ticks++
 	r.count.Ticks++
 	r.lookAtLog()
-	if r.misfounded == nil {
+	if r.founding.misfounded == nil {
 		r.tickCore()
 	}
-	r.introduce()
+	if err := r.founding.introduce(); err != nil {
+		r.fail(err)
+	}
 	r.tellSettings()
-	r.succeed()
-	r.place()
+	if r.heir.due(&r.facts, r.placing.byWeight) {
+		_ = r.Campaign() // the core's random wait goes on if it does not
+	}
+	r.placing.tick(r.stall.reason != nil)
+	r.tickCatchingUp()
 	r.Resolve()
 	r.answerWants()
 	r.answer()
-	r.sendAck(r.acks.late(r.ticks))
+	r.postRaft(r.acks.late(r.ticks))
 	r.expireCalls()
 	r.tickHome()
 }
@@ -236,7 +221,9 @@ func (r *Replica) Flush(now time.Duration) Output {
 	if r.err == nil {
 		r.sendBatches()
 	}
-	r.startReads()
+	if r.err == nil {
+		r.reads.start()
+	}
 	r.moveLeadership()
 	r.handOver()
 	r.drain()
@@ -300,7 +287,7 @@ func (r *Replica) drain() {
 	if changed {
 		r.refresh()
 	}
-	r.releaseReads()
+	r.reads.release()
 }
 
 // refresh looks at what has become of the core.
@@ -312,23 +299,19 @@ func (r *Replica) refresh() {
 		r.ledSince = r.ticks
 	}
 	if r.state.Lead != before.Lead || r.state.Term != before.Term {
-		r.placed(before.Lead)
+		r.placing.leaderChanged(before.Lead)
 		r.reads.leaderChanged()
-		r.reads.led = r.reads.led || r.state.Lead != raft.None
 		r.moves.leaderChanged()
-		r.leaving = parting{}
-		clear(r.inquiries.open)
+		r.changes.leaderChanged()
 		r.outbox.leaderChanged()
 		if r.home != nil {
 			r.home.granted = nil
 		}
 		clear(r.repeats)
-		clear(r.lostLogs)
+		r.losses.leaderChanged()
+		r.catching.clear()
 	}
 }
-
-// leads reports whether this node is the leader, to its own knowledge.
-func (r *Replica) leads() bool { return r.state.Role == raft.StateLeader }
 
 // follows reports whether this node is not the leader, looking closely.
 func (r *Replica) follows() bool {
@@ -353,9 +336,8 @@ func (r *Replica) send(m *pb.Message) {
 	if m.GetType() == pb.MsgSnap {
 		r.keep.holds[m.GetTo()] = hold{index: m.GetSnapshot().GetMetadata().GetIndex(), total: r.keep.total}
 		sources := r.sources(m)
-		r.out.Snapshots = append(r.out.Snapshots, SnapshotSend{
-			To: m.GetTo(), Message: m, Sources: sources, Urgency: urgency(r.host.conf, m.GetTo(), append(slices.Clone(sources), r.cfg.ID)),
-		})
+		u, _ := urgency(r.host.conf, m.GetTo(), append(slices.Clone(sources), r.cfg.ID))
+		r.out.Snapshots = append(r.out.Snapshots, SnapshotSend{To: m.GetTo(), Message: m, Sources: sources, Urgency: u})
 		return
 	}
 	m, repeated := r.repeats.cut(m)
@@ -375,7 +357,7 @@ func (r *Replica) send(m *pb.Message) {
 		return
 	}
 	if m.GetType() == pb.MsgHeartbeatResp {
-		r.sendAck(r.acks.take(m.GetTo()))
+		r.postRaft(r.acks.take(m.GetTo()))
 	}
 	r.post(m.GetTo(), body)
 }
@@ -393,11 +375,16 @@ func divided(m *pb.Message) (first, others *pb.Message) {
 	return part(m.LogTerm, m.Index, m.Entries[:wire.MaxEntries]), part(last.Term, last.Index, m.Entries[wire.MaxEntries:])
 }
 
-// sendAck sends an acknowledgement that has waited; nil is none.
-func (r *Replica) sendAck(m *pb.Message) {
+// postRaft posts a message of Raft; nil is none.
+func (r *Replica) postRaft(m *pb.Message) {
 	if m != nil {
 		r.post(m.GetTo(), r.body(m))
 	}
+}
+
+// askLogEnd asks a node where its log ends, with a number that the answer repeats.
+func (r *Replica) askLogEnd(to, number uint64) {
+	r.post(to, wire.LogEnd{Boot: r.reads.boot, Number: number, First: r.founding.digest})
 }
 
 func (r *Replica) post(to uint64, body wire.Body) {
@@ -428,8 +415,9 @@ func (r *Replica) step(m *pb.Message) {
 // Unreachable reports a dropped message or a broken connection to a peer.
 func (r *Replica) Unreachable(peer uint64) {
 	r.core.ReportUnreachable(peer)
-	r.lost(peer)
+	r.heir.lost(&r.facts, peer)
 	r.acks.lost(peer)
+	r.catching.leave(peer)
 	r.settings.cutOff(peer)
 	if t, ok := r.resolving.resolver.(*nameTaker); ok {
 		t.Lost(peer)
@@ -446,3 +434,29 @@ func (r *Replica) Campaign() error {
 	r.dirty = true
 	return r.core.Campaign()
 }
+
+// Turned says how long a turn took, and how long its oldest input had waited. The driver calls it after each
+// turn with inputs.
+func (r *Replica) Turned(waited, took time.Duration) {
+	if n := r.cfg.Placement; n != nil {
+		n.Turned(waited, took)
+	}
+}
+
+// Ticked says how late a tick was taken. The driver calls it at each tick.
+func (r *Replica) Ticked(late time.Duration) {
+	if n := r.cfg.Placement; n != nil {
+		n.Ticked(late)
+	}
+}
+
+// SetLeaderWeight changes the setting of this node's weight in this group; 0: the node's weight counts.
+func (r *Replica) SetLeaderWeight(setting int) { r.placing.weight = setting }
+
+// unsettled reports whether leadership is on the move, or is about to be: this node is stalled, is
+// asked for another leader, or loses its vote.
+func (r *Replica) unsettled() bool {
+	return r.stall.reason != nil || len(r.moves.wanted) > 0 || r.changes.leaving.tried > 0
+}
+
+func (r *Replica) logLost(id uint64) bool { return r.losses.lost[id] }

@@ -6,7 +6,6 @@ package replica
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
@@ -15,21 +14,17 @@ import (
 // requests is what a [Replica] and a [Gateway] have in common: the calls of users, and the way
 // of a command from its call to the log.
 type requests struct {
+	*facts
 	around around
-	now    time.Duration // as of the last Tick or Flush
-	ticks  uint64
 	calls  callList
 	outbox outbox
 }
 
 // around is what requests need of what is around them.
 type around interface {
-	config() *Config
-	counters() *Counters
 	// leader returns the leader known here, or 0, and the term in which it leads.
 	leader() (id, term uint64)
-	// leads reports whether this node itself is the leader: appendProposal then takes a proposal.
-	leads() bool
+	// appendProposal takes a proposal of this node's own, if this node leads.
 	appendProposal(wire.Proposal) wire.Verdict
 	post(to uint64, body wire.Body)
 	// unable returns why no command can be taken now, or nil; timeout returns the cause for a
@@ -42,7 +37,7 @@ type around interface {
 
 // takeOwn takes an own batch out of the outbox, if the entry is one.
 func (r *requests) takeOwn(id wire.CommandID) *batch {
-	if id.Origin != r.around.config().ID || id.Boot != r.outbox.boot {
+	if id.Origin != r.cfg.ID || id.Boot != r.outbox.boot {
 		return nil
 	}
 	b := r.outbox.find(id.Sequence)
@@ -70,7 +65,7 @@ func (r *requests) superseded(own *batch) {
 // jumped settles the fate of batches as of an entry: the entries up to there were not looked
 // at. t has the row of this origin.
 func (r *requests) jumped(t originTable, at logMark) {
-	newest := t.boot(r.around.config().ID)
+	newest := t.boot(r.cfg.ID)
 	for _, b := range slices.Clone(r.outbox.batches) {
 		if t.applied(r.id(b)) || newest > r.outbox.boot && b.sends > 0 {
 			r.superseded(b)
@@ -83,8 +78,6 @@ func (r *requests) jumped(t originTable, at logMark) {
 
 var _ around = (*Replica)(nil)
 
-func (r *Replica) config() *Config           { return &r.cfg }
-func (r *Replica) counters() *Counters       { return &r.count }
 func (r *Replica) leader() (id, term uint64) { return r.state.Lead, r.state.Term }
 func (r *Replica) callEnded(d Done)          { r.out.Done = append(r.out.Done, d) }
 

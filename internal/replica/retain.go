@@ -4,6 +4,7 @@
 package replica
 
 import (
+	"cmp"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -87,6 +88,15 @@ func (k *retention) appended(entries []*pb.Entry) (bytes uint64) {
 		k.marks = append(k.marks, sizeMark{index: last, total: k.total})
 	}
 	return bytes
+}
+
+// behind returns about how many bytes of entries follow an index, at least 1, as far as this process has appended them.
+func (k *retention) behind(index uint64) int64 {
+	i, _ := slices.BinarySearchFunc(k.marks, index, func(m sizeMark, index uint64) int { return cmp.Compare(m.index, index) })
+	if i == len(k.marks) {
+		return 1
+	}
+	return int64(k.total-k.marks[i].total) + 1
 }
 
 // reset notes that the log begins anew behind an index.

@@ -148,7 +148,7 @@ func (r *Replica) OfferSnapshot(from uint64, header *pb.Message) error {
 		return err
 	}
 	if first := h.origins.first(); len(first) > 0 && len(r.founding.members) > 0 && !slices.Equal(first, r.founding.members) {
-		r.meet(from, first)
+		r.founding.meet(from, first)
 		return fmt.Errorf("%w: snapshot of a group that began with the members %s, this node's with %s", ErrFirstMembers, firstNames(first, h.origins.mark()), firstNames(r.founding.members, r.founding.mark))
 	}
 	r.drain()
@@ -181,13 +181,13 @@ func (r *Replica) SnapshotRestored(header *pb.Message, err error) {
 		r.applied = h.mark()
 	}
 	if h.at.index > r.host.at.index {
-		r.host, r.founding = h, foundedBy(h.origins)
+		r.host, r.founding.firstMembers = h, foundedBy(h.origins)
 		r.keep.configured(h)
 		r.jumped(h.origins, h.at)
 		r.endStreams("this node has entries by a snapshot")
 	}
 	r.step(header)
-	r.releaseReads()
+	r.reads.release()
 }
 
 // coreJumped notes that the core's place in the log is behind a snapshot that this

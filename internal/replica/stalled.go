@@ -103,8 +103,7 @@ func (r *Replica) handOver() {
 	} else {
 		r.count.HandOversFull++
 	}
-	r.core.TransferLeader(to)
-	r.dirty = true
+	r.transferTo(to)
 }
 
 // heirs returns the voters that this leader could hand over to: voters heard from, the
@@ -116,16 +115,9 @@ func (r *Replica) heirs(voters []uint64) []uint64 {
 		return !ok || id == r.cfg.ID || p.IsLearner || !r.reachable(id)
 	})
 	slices.SortStableFunc(heirs, func(a, b uint64) int {
-		return cmp.Or(cmp.Compare(r.lastChoice(a), r.lastChoice(b)), cmp.Compare(progress[b].Match, progress[a].Match))
+		return cmp.Or(cmp.Compare(r.placing.lastChoice(a), r.placing.lastChoice(b)), cmp.Compare(progress[b].Match, progress[a].Match))
 	})
 	return heirs
-}
-
-// reachable reports whether this node has heard of another within an election
-// timeout. (A core's own note of that is cleared from time to time.)
-func (r *Replica) reachable(id uint64) bool {
-	at, ok := r.heard[id]
-	return id == r.cfg.ID || ok && r.ticks-at <= uint64(r.cfg.ElectionTick)
 }
 
 // tickCore lets a tick pass for the core. That of a stalled node does not campaign,
@@ -137,7 +129,7 @@ func (r *Replica) tickCore() {
 		r.core.TickQuiesced()
 		return
 	}
-	if r.waits() {
+	if r.placing.waits() {
 		r.core.TickQuiesced()
 		return
 	}

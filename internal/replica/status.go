@@ -42,7 +42,7 @@ func (r *Replica) Status() Status {
 		Coding: r.codingState(), Leases: r.leaseState(), Unaddressed: r.unaddressed, Settings: r.settings.misfits(),
 	}
 	r.countNames(&s.Counters)
-	s.Weight, _ = r.weightOf(r.cfg.ID)
+	s.Weight, _ = r.placing.weightOf(r.cfg.ID)
 	if !r.leads() {
 		return s
 	}
@@ -51,10 +51,10 @@ func (r *Replica) Status() Status {
 	for id, p := range progress {
 		s.Progress[id] = MemberProgress{
 			Match: p.Match, Next: p.Next, State: p.State.String(),
-			RecentActive: r.reachable(id), Learner: p.IsLearner, LogLost: r.lostLogs[id],
+			RecentActive: r.reachable(id), Learner: p.IsLearner, LogLost: r.losses.lost[id],
 			Weight: placement.DefaultWeight,
 		}
 	}
-	r.compareMembers(s.Progress)
+	r.placing.compare(s.Progress)
 	return s
 }

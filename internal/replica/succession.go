@@ -28,27 +28,27 @@ type succession struct {
 const successionStep = 2
 
 // lost notes a dropped message or a broken connection to a peer.
-func (r *Replica) lost(peer uint64) {
-	if peer == r.state.Lead && peer != r.cfg.ID {
-		r.heir = succession{leader: peer, at: r.ticks}
+func (s *succession) lost(f *facts, peer uint64) {
+	if peer == f.state.Lead && peer != f.cfg.ID {
+		*s = succession{leader: peer, at: f.ticks}
 	}
 }
 
-// succeed campaigns if the leader is gone and it is this node's turn.
-func (r *Replica) succeed() {
-	gone := r.heir.leader
-	if gone == 0 || gone != r.state.Lead || r.heard[gone] > r.heir.at {
-		r.heir = succession{}
-		return
+// due reports whether the leader is gone and it is this node's turn to campaign.
+func (s *succession) due(f *facts, byWeight func(voters []uint64)) bool {
+	gone := s.leader
+	if gone == 0 || gone != f.state.Lead || f.heard[gone] > s.at {
+		*s = succession{}
+		return false
 	}
-	voters := slices.Sorted(slices.Values(r.host.conf.GetVoters()))
+	voters := slices.Sorted(slices.Values(f.host.conf.GetVoters()))
 	voters = slices.DeleteFunc(voters, func(id uint64) bool { return id == gone })
-	r.byWeight(voters)
-	turn := slices.Index(voters, r.cfg.ID)
-	silence := r.ticks - r.heard[gone]
-	if turn < 0 || silence <= uint64(r.cfg.ElectionTick+successionStep*turn) || r.state.Role != raft.StateFollower {
-		return
+	byWeight(voters)
+	turn := slices.Index(voters, f.cfg.ID)
+	silence := f.ticks - f.heard[gone]
+	if turn < 0 || silence <= uint64(f.cfg.ElectionTick+successionStep*turn) || f.state.Role != raft.StateFollower {
+		return false
 	}
-	r.heir = succession{}
-	_ = r.Campaign() // the core's random wait goes on if it does not
+	*s = succession{}
+	return true
 }

@@ -43,31 +43,36 @@ func (r *Replica) TransferLeader(call Call, to uint64, deadline Deadline) {
 	r.moves.due = true
 }
 
-// moveLeadership ends the wishes that came true and passes on the others.
-func (r *Replica) moveLeadership() {
-	t := &r.moves
-	if len(t.wanted) == 0 || r.state.Lead == raft.None {
-		return
+// next ends the wishes that came true, and returns the leader that is to be asked for now.
+func (t *transfers) next(f *facts, finish func(*pendingCall, Done)) (to uint64, ok bool) {
+	if len(t.wanted) == 0 || f.state.Lead == raft.None {
+		return 0, false
 	}
 	t.wanted = slices.DeleteFunc(t.wanted, func(w wantedLeader) bool {
-		if w.to == r.state.Lead {
-			r.finish(w.call, Done{})
+		if w.to == f.state.Lead {
+			finish(w.call, Done{})
 		}
 		return w.call.ended
 	})
-	if len(t.wanted) == 0 || !t.due && r.ticks-t.sentAt < uint64(r.cfg.ElectionTick) {
-		return
+	if len(t.wanted) == 0 || !t.due && f.ticks-t.sentAt < uint64(f.cfg.ElectionTick) {
+		return 0, false
 	}
-	t.due, t.sentAt = false, r.ticks
+	t.due, t.sentAt = false, f.ticks
 	w := t.wanted[len(t.wanted)-1] // the latest wish counts
 	w.call.open = true
-	if r.leads() {
+	return w.to, true
+}
+
+// moveLeadership hands over as wished, or passes a wish on to the leader.
+func (r *Replica) moveLeadership() {
+	switch to, ok := r.moves.next(&r.facts, r.finish); {
+	case !ok:
+	case r.leads():
 		r.count.HandOversAsked++
-		r.core.TransferLeader(w.to)
-		r.dirty = true
-		return
+		r.transferTo(to)
+	default:
+		r.post(r.state.Lead, wire.Transfer{Term: r.state.Term, Transferee: to})
 	}
-	r.post(r.state.Lead, wire.Transfer{Term: r.state.Term, Transferee: w.to})
 }
 
 // receiveTransfer takes a wish that another node passed on to the leader.
@@ -77,6 +82,11 @@ func (r *Replica) receiveTransfer(t wire.Transfer) {
 		return // it will be asked again, of whoever leads then
 	}
 	r.count.HandOversAsked++
-	r.core.TransferLeader(t.Transferee)
+	r.transferTo(t.Transferee)
+}
+
+// transferTo asks the core to hand leadership over.
+func (r *Replica) transferTo(to uint64) {
+	r.core.TransferLeader(to)
 	r.dirty = true
 }

@@ -14,13 +14,15 @@ import (
 // Urgency returns how urgent it is that this node follows a leader's offer, by the members of its own state. The
 // offer names the members that are complete. A node without a state is on its way to become a learner.
 func (r *Replica) Urgency(from uint64, o wire.Offer) wire.Urgency {
-	return urgency(r.host.conf, r.cfg.ID, append(slices.Clone(o.Sources), from))
+	u, _ := urgency(r.host.conf, r.cfg.ID, append(slices.Clone(o.Sources), from))
+	return u
 }
 
 // urgency returns how urgent it is that a member catches up, if just the complete members can vote now. In a joint
-// configuration, the half with the fewer members to spare counts.
-func urgency(conf *pb.ConfState, of uint64, complete []uint64) wire.Urgency {
-	u := wire.UrgencyLearner
+// configuration, the half with the fewer members to spare counts. needed says that the group commits nothing until
+// the member has caught up.
+func urgency(conf *pb.ConfState, of uint64, complete []uint64) (u wire.Urgency, needed bool) {
+	u = wire.UrgencyLearner
 	for _, half := range [][]uint64{conf.GetVoters(), conf.GetVotersOutgoing()} {
 		if !slices.Contains(half, of) {
 			continue
@@ -31,10 +33,12 @@ func urgency(conf *pb.ConfState, of uint64, complete []uint64) wire.Urgency {
 				have++
 			}
 		}
+		needed = needed || have < quorum
 		if have <= quorum {
-			return wire.UrgencyEdge
+			u = wire.UrgencyEdge
+		} else if u == wire.UrgencyLearner {
+			u = wire.UrgencyVoter
 		}
-		u = wire.UrgencyVoter
 	}
-	return u
+	return u, needed
 }

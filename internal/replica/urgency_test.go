@@ -22,16 +22,21 @@ func TestUrgencyCountsWhatIsLeftOfTheQuorum(t *testing.T) {
 		of       uint64
 		complete []uint64
 		want     wire.Urgency
+		needed   bool
 	}{
-		"three of three, but for one":         {&pb.ConfState{Voters: []uint64{1, 2, 3}}, 3, []uint64{1, 2}, wire.UrgencyEdge},
-		"five, four are complete":             {five, 5, []uint64{1, 2, 3, 4}, wire.UrgencyVoter},
-		"five, three are complete":            {five, 5, []uint64{1, 2, 3}, wire.UrgencyEdge},
-		"five, the fourth is the learner":     {five, 5, []uint64{1, 2, 3, 6}, wire.UrgencyEdge},
-		"the member itself does not count":    {five, 5, []uint64{1, 2, 3, 5}, wire.UrgencyEdge},
-		"a learner":                           {five, 6, []uint64{1, 2, 3}, wire.UrgencyLearner},
-		"a stranger, or a node without state": {&pb.ConfState{}, 6, []uint64{1, 2, 3}, wire.UrgencyLearner},
-		"joint, the smaller half counts":      {joint, 5, []uint64{1, 2, 3, 4}, wire.UrgencyEdge},
+		"three, one is dead, and one lags":    {&pb.ConfState{Voters: []uint64{1, 2, 3}}, 3, []uint64{1}, wire.UrgencyEdge, true},
+		"joint, a half lacks its quorum":      {joint, 5, []uint64{1, 3, 4}, wire.UrgencyEdge, true},
+		"three of three, but for one":         {&pb.ConfState{Voters: []uint64{1, 2, 3}}, 3, []uint64{1, 2}, wire.UrgencyEdge, false},
+		"five, four are complete":             {five, 5, []uint64{1, 2, 3, 4}, wire.UrgencyVoter, false},
+		"five, three are complete":            {five, 5, []uint64{1, 2, 3}, wire.UrgencyEdge, false},
+		"five, the fourth is the learner":     {five, 5, []uint64{1, 2, 3, 6}, wire.UrgencyEdge, false},
+		"the member itself does not count":    {five, 5, []uint64{1, 2, 3, 5}, wire.UrgencyEdge, false},
+		"a learner":                           {five, 6, []uint64{1, 2, 3}, wire.UrgencyLearner, false},
+		"a stranger, or a node without state": {&pb.ConfState{}, 6, []uint64{1, 2, 3}, wire.UrgencyLearner, false},
+		"joint, the smaller half counts":      {joint, 5, []uint64{1, 2, 3, 4}, wire.UrgencyEdge, false},
 	} {
-		require.Equal(t, c.want, urgency(c.conf, c.of, c.complete), name)
+		u, needed := urgency(c.conf, c.of, c.complete)
+		require.Equal(t, c.want, u, name)
+		require.Equal(t, c.needed, needed, name)
 	}
 }

@@ -121,7 +121,7 @@ func (r *Replica) appendEntries(m *pb.Message, held []*pb.Message) {
 		r.writes.await(&a)
 		r.out.Appends = append(r.out.Appends, a)
 	}
-	r.timeWrite()
+	r.placing.timeWrite(r.writes.handedOut)
 }
 
 // next takes as much from a write as a log takes at once, and reports whether
@@ -211,7 +211,7 @@ func (d *rider) tellSelf(m *pb.Message) {
 func (r *Replica) AppendDone(a Append) {
 	w := &r.writes
 	w.done(a.number)
-	r.timedWrite()
+	r.placing.timedWrite(r.writes.durable)
 	if r.late() {
 		r.lookAtLog() // not late any more
 	}

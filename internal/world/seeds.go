@@ -10,16 +10,15 @@ import (
 	"sync/atomic"
 )
 
-// gcPercent is the collector's setting while seeds run.
-const gcPercent = 400
+// CollectLess has the collector of this process run less often. Whole clusters live in a few
+// megabytes, and leave much garbage: to collect at every doubling of so little would cost a third
+// of the time.
+func CollectLess() { debug.SetGCPercent(800) }
 
 // Seeds runs n seeds from the first on, on all processors, and hands each result
 // to take, one at a time, until that returns false.
-//
-// Whole clusters live in a few megabytes, and leave much garbage: collected at
-// every doubling of so little it would cost a third of the time.
 func Seeds[R any](first, n uint64, run func(seed uint64) R, take func(R) (goOn bool)) {
-	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+	CollectLess()
 	var (
 		next atomic.Uint64
 		stop atomic.Bool

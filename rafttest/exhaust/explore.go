@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	engine "github.com/weftraft/weft/internal/world" // world is a type here
 	"github.com/weftraft/weft/raft"
 )
 
@@ -84,6 +85,7 @@ type explorer struct {
 func explore(s *scenario, bounds bounds) result { return run(s, bounds).r }
 
 func run(s *scenario, bounds bounds) *explorer {
+	engine.CollectLess()
 	x := &explorer{automata: newAutomata(s), bounds: bounds, began: time.Now(), seen: map[uint64]struct{}{}, live: map[uint64]struct{}{}}
 	x.open = make([][]uint32, bounds.Deviations+1)
 	root, wrong := x.prepare()

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/internal/world"
 )
 
 var (
@@ -48,6 +50,7 @@ func runLeased(t *testing.T, opts options, n uint64) (reached reach, leased leas
 			opts.Trace = out
 		}
 	}
+	var slow world.SlowSeeds
 	for seed := first; seed < first+n; seed++ {
 		r := run(seed, opts)
 		if r.Err != nil {
@@ -55,7 +58,9 @@ func runLeased(t *testing.T, opts options, n uint64) (reached reach, leased leas
 		}
 		reached.Add(r.Reached)
 		leased.Add(r.Leases)
+		slow.Add(r.Reached)
 	}
+	t.Log(slow)
 	return reached, leased
 }
 

@@ -67,6 +67,7 @@ func newSim(seed uint64, opts options) *sim {
 // run runs a seed. It sets the reader of crypto/rand, because upstream's
 // library draws from the reader: one run at a time.
 func run(seed uint64, opts options) result {
+	world.CollectLess()
 	w := newSim(seed, opts)
 	defer seedEntropy(world.NewDraws(seed, 5))()
 	w.say(0, "plan: %+v", w.plan)

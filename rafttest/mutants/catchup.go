@@ -5,14 +5,15 @@ package main
 
 // Files in which bugs of catching up stand.
 const (
-	catchUpFile = "rawnode/catchup.go"
+	catchUpFile = "internal/catchup/budget.go"
 	sourceFile  = "rawnode/fetch_out.go"
 	takerIn     = "rawnode/fetch_in.go"
 	fetchFile   = "internal/fetch/receiver.go"
+	laggardFile = "internal/replica/catchingup.go"
 	urgencyFile = "internal/replica/urgency.go"
 )
 
-// catchUps is the bugs of the budget in which groups catch up.
+// catchUps is the bugs of the budget in which groups catch up, by snapshots and from the log.
 var catchUps = []bug{
 	{"urgency does not count", catchUpFile,
 		edit("cmp.Compare(a.rank(), b.rank()), ", ""), "TestMostUrgentCatchesUpFirst", 0},
@@ -37,7 +38,7 @@ var catchUps = []bug{
 	{"a place that leaves goes on waiting", catchUpFile,
 		edit("	l.give(p, p.held)\n	l.forget(p)\n", "	l.give(p, p.held)\n"), "TestCatchUpInDrawnOrders", 0},
 	{"nothing bounds the bytes", catchUpFile,
-		edit("return bytes <= p.size-p.used", "return bytes >= 0"), "TestManyGroupsCatchUpWithinOneBudget", 0},
+		edit("return bytes <= p.size-p.used", "return bytes >= 0"), "TestCatchUpInDrawnOrders", 0},
 	{"a source takes no bytes", sourceFile,
 		edit("asks := ok && number >= sv.granted\n", "asks := ok && number > sv.granted\n"), "TestSourceServesTheMostUrgentGroupFirst", 0},
 	{"a source does not remember the urgency", sourceFile,
@@ -49,7 +50,7 @@ var catchUps = []bug{
 	{"a stream that waits is silent", sourceFile,
 		edit("			s.h.in.answer(sv.peer, sv.stream, nil)\n", ""), "TestSourceServesTheMostUrgentGroupFirst", 0},
 	{"a source without room takes all", sourceFile,
-		edit(" || r.Leader() != h.cfg.Replica.ID && !h.cfg.CatchUp.hasRoom(sending, f.Urgency, h.chunks(fetch.Window))", ""), "TestSourceServesTheMostUrgentGroupFirst", 0},
+		edit("r.Leader() != h.cfg.Replica.ID && !h.cfg.CatchUp", "r.Leader() > 1<<40 && !h.cfg.CatchUp"), "TestSourceServesTheMostUrgentGroupFirst", 0},
 	{"a member that restarts waits for its own streams", sourceFile,
 		edit("key.stream < f.Stream", "key.stream > f.Stream"), "TestMemberThatAsksAnewGivesItsRoomBack", 0},
 	{"a stream waits for a member that is silent", sourceFile,
@@ -72,6 +73,22 @@ var catchUps = []bug{
 		edit("	case r.stage == fetching && st.OK:\n		r.heard = now\n", "	case r.stage == fetching && st.OK:\n"), "TestSourceThatLivesIsWaitedFor", 0},
 	{"the word of another member counts as the source's", fetchFile,
 		edit("	case r.stage == fetching && from != r.source:\n", ""), "TestSourceThatLivesIsWaitedFor", 0},
+	{"a follower that the group needs waits for the budget", laggardFile,
+		edit("return l.needed || p.takeWindow", "return p.takeWindow"), "TestMemberThatTheGroupNeedsDoesNotWaitForTheBudget", 0},
+	{"a member that nobody hears counts as one that could vote", laggardFile,
+		edit(" && r.reachable(id):\n			complete", ":\n			complete"), "TestMemberThatTheGroupNeedsDoesNotWaitForTheBudget", 0},
+	{"missed entries take nothing", laggardFile,
+		edit("	case l.left > 0:\n		l.left -= int64(bytes)\n", "	case l.left > 0:\n		l.left -= int64(bytes) >> 40\n"), "TestMissedEntriesUnderWayAreWithinTheBudget", 0},
+	{"what is acknowledged stays under way", laggardFile,
+		edit("	c.budget.Give(l.place, bytes-over)\n", "	_ = over\n"), "TestMissedEntriesUnderWayAreWithinTheBudget", 0},
+	{"a turn waits for the next heartbeat", laggardFile,
+		edit("		r.core.ResumeAppends(to)\n", "		_ = to\n"), "TestMemberThatTheGroupNeedsDoesNotWaitForTheBudget", 0},
+	{"a follower that acknowledges nothing keeps its bytes", laggardFile,
+		edit("r.ticks-l.since > uint64(", "r.ticks-l.since > 1<<40+uint64("), "TestMemberThatGetsNoFurtherGivesItsBytesBack", 0},
+	{"entries that are sent again count twice", laggardFile,
+		edit("	l.lost(next)\n", ""), "TestEntriesThatAreSentAgainCountOnce", 0},
+	{"a host that stops keeps what its followers have", laggardFile,
+		edit("	r.catching.clear()\n	r.catching = ", "	r.catching = "), "TestMemberThatGetsNoFurtherGivesItsBytesBack", 0},
 	{"the member counts itself among those that are left", urgencyFile,
 		edit("id != of && ", ""), "TestUrgencyCountsWhatIsLeftOfTheQuorum", 0},
 	{"the larger half of a joint configuration counts", urgencyFile,

@@ -42,7 +42,7 @@ var late = []bug{
 	{"early applies have no bound", early,
 		edit("e.bytes+size > e.limit", "e.bytes+size > e.limit<<40"), "TestEarlyAppliesKeepTheirBound", 0},
 	{"what is written is early still", early,
-		edit("e.bytes -= encodingSize(ents[:min(t.base.index, e.index)-from])", "_ = ents"), "TestEarlyAppliesKeepTheirBound", 0},
+		edit("e.bytes -= encodingSize(ents[:min(t.base.Index, e.index)-from])", "_ = ents"), "TestEarlyAppliesKeepTheirBound", 0},
 	{"what a snapshot replaces is early still", "raft/log.go",
 		edit("	l.node.unwritten().forget()\n", ""), "TestSnapshotTakesThePlaceOfEarlyEntries", 0},
 	{"a core without the setting applies early, too", early,

@@ -8,7 +8,7 @@
 //
 // Run it at the root of the module: go run ./rafttest/mutants, with -joints for the bugs where
 // coding, leases and changes of the members meet, with -late for the bugs of disks that hang, and of slow nodes, with -compartments for
-// the bugs of gateways and names, and with -catchup for those of the budget in which groups catch up.
+// the bugs of gateways, names and zones, and with -catchup for those of the budget in which groups catch up.
 package main
 
 import (
@@ -44,7 +44,7 @@ type bug struct {
 var (
 	only     = flag.Bool("joints", false, "only the bugs where coding, leases and changes of the members meet")
 	lateOnly = flag.Bool("late", false, "only the bugs of nodes whose disks hang, or that are slow")
-	gates    = flag.Bool("compartments", false, "only the bugs of gateways and names")
+	gates    = flag.Bool("compartments", false, "only the bugs of gateways, names and zones")
 	catching = flag.Bool("catchup", false, "only the bugs of the budget in which groups catch up")
 	with     = flag.String("with", "", "look for every bug with seeds of this test of rafttest, on one processor: TestCoded, TestCodedFalls or TestCodedBrief")
 	seeds    = flag.Int("seeds", 1000, "with how many seeds, if -with is set")
@@ -56,7 +56,7 @@ func mutants() []mutate.Mutant {
 	case *only:
 		return mutantsOf(joints)
 	case *gates:
-		bugs := slices.Concat(gateways, named)
+		bugs := slices.Concat(gateways, named, zoned)
 		all := mutantsOf(bugs)
 		for i, b := range bugs {
 			if b.by != "" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/internal/replica"
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
 )
@@ -70,6 +71,24 @@ func (m *member) coded() *raft.Coding {
 		cfg.Policy = ecraft.Fixed(c.level)
 	}
 	return cfg
+}
+
+// countUnits counts a message with units of others, or one that asks another zone for units.
+func (w *sim) countUnits(m wire.Message) {
+	b, ok := m.RaftBody()
+	if !ok || len(b.GetContext()) != 1 {
+		return
+	}
+	p := &w.plan.naming
+	switch purpose := b.GetContext()[0]; {
+	case b.GetType() == raft.MsgUnits && purpose == 'c':
+		w.reach.UnitsPassedInZones++
+		if !p.relays(m.From) || !p.relays(m.To) || p.zone(m.From) != p.zone(m.To) {
+			w.fail(namesExact, "node %d passes units on to node %d, as if both stood in one zone", m.From, m.To)
+		}
+	case b.GetType() == raft.MsgUnitsAsk && purpose == 'q' && p.relays(m.From) && p.zone(m.From) != p.zone(m.To):
+		w.reach.FarPulls++
+	}
 }
 
 // RecordCoding counts the reports of a core.

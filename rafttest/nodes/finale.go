@@ -112,6 +112,9 @@ func (f *finale) missing(g *group) string {
 		}
 	}
 	if what == "" {
+		what = f.missingInBudgets()
+	}
+	if what == "" {
 		what = f.missingAtGates(g)
 	}
 	if what == "" || f.w.Now() > f.w.plan.duration+10*electionTime {

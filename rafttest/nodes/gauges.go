@@ -5,6 +5,7 @@ package nodes
 
 import (
 	"github.com/weftraft/weft/gossip"
+	"github.com/weftraft/weft/internal/catchup"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 )
@@ -35,6 +36,9 @@ func (m *member) gauges(st *replica.Status) {
 	// Each group may have, in the append stage, as much as a leader takes
 	// uncommitted or sends a follower.
 	over("append stage", n.disk.queued, len(w.groups)*(max(p.uncommitted, p.inflightBytes)+2*one))
+	if c := n.catchUp; c != nil {
+		over("under way to members that catch up", int(c.Statistics(catchup.Sending).UsedBytes), int(p.catchUp)+catchUpWindow*p.appendBytes)
+	}
 	if e := n.disk.engine; e != nil {
 		write := one
 		if p.coding.on {

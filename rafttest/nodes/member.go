@@ -102,6 +102,7 @@ func newMember(n *node, g *group) (*member, error) {
 		m.drive = world.NewDrive(m.r, m, world.DriveOptions{
 			Group: g.id, ID: n.id, Life: n.life, Patience: 5 * electionTime, Fetches: n.w.plan.fetching(n.id), FetchCounts: &n.w.fetched,
 		})
+		m.catchesUp()
 		_ = m.r.Stalled(n.disk.stalled)
 		m.local = m.localReads(cfg)
 	}

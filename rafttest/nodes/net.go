@@ -193,6 +193,7 @@ func (nw *network) carry(from *node, l *lane, m wire.Message, life uint64) {
 	if nw.watch != nil {
 		nw.watch(m)
 	}
+	w.countUnits(m)
 	if w.unknownKind(m) {
 		w.fail(namesExact, "node %d, which knows no names, is sent a %v", m.To, m.Kind())
 	}

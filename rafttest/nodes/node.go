@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/weftraft/weft/internal/catchup"
 	"github.com/weftraft/weft/internal/placement"
 	"github.com/weftraft/weft/internal/world"
 )
@@ -33,6 +34,7 @@ type node struct {
 	members map[uint64]*member // by group
 	egress  egress
 	place   *placement.Node // of this life; nil: without placement
+	catchUp *catchup.Budget // likewise; nil: none
 	// kept is what the state machines have made durable.
 	kept map[uint64]keptState
 	had  map[uint64]uint64 // applied indexes of the last process, by group
@@ -74,6 +76,7 @@ func (n *node) start() {
 	n.cpu = world.CPU{After: n.after, Speed: n.speed}
 	n.egress = newEgress(n)
 	n.place = n.newPlacement()
+	n.catchUp = n.newCatchUp()
 	n.members = map[uint64]*member{}
 	n.w.tell(n.id, "start %d", n.life)
 	if err := n.disk.open(); err != nil {
@@ -150,6 +153,7 @@ func (n *node) crash(power bool) {
 	}
 	n.countLeases()
 	n.countReports()
+	n.countCatchUp()
 	n.up, n.paused, n.waking = false, false, nil
 	n.egress.drop()
 	n.disk.crash(power)

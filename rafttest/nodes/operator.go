@@ -154,6 +154,7 @@ func (g *group) retire(conf *pb.ConfState) {
 // stop ends the member; the process goes on.
 func (m *member) stop() {
 	m.drive.Stop()
+	m.r.CatchUpWithin(nil, 0, nil)
 	m.local.Close()
 	m.unblock()
 	delete(m.n.members, m.g.id)

@@ -152,8 +152,10 @@ func TestLeadershipLeavesSlowMachines(t *testing.T) {
 		leader := g.leading()
 		var writers []*writer
 		for _, n := range s.nodes[:s.plan.voters] {
-			if n != leader.n {
-				writers = append(writers, s.addWriter(n), s.addWriter(n), s.addWriter(n))
+			for range 6 / (s.plan.voters - 1) { // more would keep a healthy leader of five busy all the time, and so look slow
+				if n != leader.n {
+					writers = append(writers, s.addWriter(n))
+				}
 			}
 		}
 		s.pass(3 * electionTime)

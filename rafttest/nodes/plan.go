@@ -52,9 +52,11 @@ type plan struct {
 	repeats repeats
 	pushing uint64 // bits of the nodes of an earlier version, which do not fetch snapshots
 	placing placing
-	naming  naming
-	joints  *jointPlan // nil: the run is none of joints
-	gates   gatePlan
+	// catchUp is the budget in which members catch up, at each node, 0: none; and catchUpFree what each gets beside it.
+	catchUp, catchUpFree int64
+	naming               naming
+	joints               *jointPlan // nil: the run is none of joints
+	gates                gatePlan
 
 	// Faults: how often, how strong, how long.
 	drift                                                              float64
@@ -96,6 +98,7 @@ func drawPlan(seed uint64, opts options) plan {
 	p.drawLinks(world.NewDraws(seed, 40))
 	p.placing = drawPlacing(world.NewDraws(seed, 9))
 	if opts.Bug == noBug { // other bugs are found where they are
+		p.drawCatchUp(world.NewDraws(seed, 17))
 		p.naming = drawNames(world.NewDraws(seed, 14))
 		p.naming.drawZones(world.NewDraws(seed, 16))
 	}
@@ -205,6 +208,13 @@ func (p *plan) drawMachines(d world.Draws) {
 	p.hungDisk = d.Every(0.3, 150*time.Millisecond, 2*time.Second)
 	p.slowMachine = d.Every(0.3, 150*time.Millisecond, 2*time.Second)
 	p.damage = d.Every(0.3, 150*time.Millisecond, 2*time.Second)
+}
+
+// drawCatchUp draws a budget for catching up, often smaller than a window.
+func (p *plan) drawCatchUp(d world.Draws) {
+	if d.Chance(0.6) {
+		p.catchUp, p.catchUpFree = world.Pick[int64](d, 1, 4<<10, 64<<10, 1<<20), world.Pick[int64](d, 1, 1<<10, 16<<10)
+	}
 }
 
 // drawLinks draws what delays messages beside the network's load. Connections keep

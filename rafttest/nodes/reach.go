@@ -47,6 +47,8 @@ type reach struct {
 	NamesLacked, NamesGivenUp, FillsLate                 uint64
 	RelayedBytes, RelaysWanted, RelaysOverdue            uint64 // named with a relay; asked of relays; relays that were silent
 	RelaysPassed, RelaysHadNot                           uint64 // Wants answered with the data, and without
+	CatchUps, CatchUpsDelayed                            uint64 // windows of missed entries; those of them that had to wait
+	UnitsPassedInZones, FarPulls                         uint64 // messages of voters with units of others; questions for units to other zones, of nodes with zones
 	PlacedRuns, HandOversSlow, HandOversPreferred        uint64 // runs with placement, and what leaders did there
 }
 

@@ -78,6 +78,7 @@ func (w *sim) result(seed uint64) result {
 	for _, n := range w.running() {
 		n.countLeases()
 		n.countReports()
+		n.countCatchUp()
 	}
 	for _, gt := range w.gates {
 		gt.count()

@@ -51,11 +51,13 @@ func TestNodes(t *testing.T) {
 		n = min(n, 100)
 	}
 	var reached reach
+	var slow world.SlowSeeds
 	var worst result
 	var events uint64
 	failed, begun := 0, time.Now()
 	runSeeds(*firstSeed, n, options{}, func(r result) bool {
 		reached.Add(r.Reached)
+		slow.Add(r.Reached)
 		events += r.Events
 		if r.Recovery > worst.Recovery {
 			worst = r
@@ -68,6 +70,7 @@ func TestNodes(t *testing.T) {
 	})
 	t.Logf("%d seeds, %d events in %v; slowest recovery %v (seed %d, bound %v)\n%s", n, events, time.Since(begun).Round(time.Millisecond),
 		worst.Recovery, worst.Seed, finaleTime, reached)
+	t.Log(slow)
 	if n >= 1000 && failed == 0 {
 		require.Empty(t, reached.Missing(), "never reached")
 	}
@@ -95,10 +98,12 @@ func TestJoints(t *testing.T) {
 		n, *firstSeed = 1, *oneSeed
 	}
 	var reached reach
+	var slow world.SlowSeeds
 	var joints jointReach
 	failed, begun := 0, time.Now()
 	runSeeds(*firstSeed, n, options{Joints: true}, func(r result) bool {
 		reached.Add(r.Reached)
+		slow.Add(r.Reached)
 		joints.Add(r.Joints)
 		if r.Err != nil {
 			t.Errorf("seed %d: %v\nplan: %s\nagain: go test ./rafttest/nodes -run 'TestJoints$' -seed %d -v\n%s", r.Seed, r.Err, r.Plan, r.Seed, r.Story)
@@ -107,6 +112,7 @@ func TestJoints(t *testing.T) {
 		return failed < 5
 	})
 	t.Logf("%d seeds in %v\n%s\n%s\nmoments %v", n, time.Since(begun).Round(time.Millisecond), reached, world.Table(joints.jointCounts), joints.Moments)
+	t.Log(slow)
 	if n >= 300 && failed == 0 {
 		require.Empty(t, world.Zeros(joints.jointCounts), "never reached")
 		require.NotContains(t, joints.Moments[:], uint64(0), "moments never reached")
@@ -134,10 +140,12 @@ func TestGates(t *testing.T) {
 		}
 	}
 	var reached reach
+	var slow world.SlowSeeds
 	var gates gateReach
 	failed, begun := 0, time.Now()
 	runSeeds(*firstSeed, n, opts, func(r result) bool {
 		reached.Add(r.Reached)
+		slow.Add(r.Reached)
 		gates.Add(r.Gates)
 		if r.Err != nil {
 			t.Errorf("seed %d: %v\nplan: %s\nagain: go test ./rafttest/nodes -run 'TestGates$' -seed %d -v\n%s", r.Seed, r.Err, r.Plan, r.Seed, r.Story)
@@ -146,6 +154,7 @@ func TestGates(t *testing.T) {
 		return failed < 5
 	})
 	t.Logf("%d seeds in %v\n%s\n%s", n, time.Since(begun).Round(time.Millisecond), reached, world.Table(gates))
+	t.Log(slow)
 	if n >= 150 && failed == 0 {
 		require.Empty(t, world.Zeros(gates), "never reached")
 	}

@@ -57,6 +57,7 @@ func New(opts Options) (*Cluster, error) {
 	if opts.KeepBytes == 0 {
 		opts.KeepBytes = defaultKeepBytes
 	}
+	world.CollectLess()
 	c := &Cluster{
 		opts:   opts,
 		logger: &raft.DefaultLogger{Logger: log.New(io.Discard, "", 0)},

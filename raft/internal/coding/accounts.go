@@ -8,6 +8,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/gossip"
 )
 
 // account is a node's knowledge of a member.
@@ -85,6 +87,11 @@ func (all *accounts) healthy(id uint64) bool {
 func (all *accounts) unreachable(id uint64) bool {
 	a := all.of[id]
 	return a != nil && a.unreachable
+}
+
+// peers is what the schedule of pushes goes by.
+func (all *accounts) peers() gossip.Peers {
+	return gossip.Peers{Reader: all.learns, Zone: all.cfg.Zone, Down: all.unreachable}
 }
 
 // reported takes a member's report from an acknowledgement, and says whether it is one.

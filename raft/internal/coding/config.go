@@ -11,7 +11,7 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// Config is the settings of a node's coding. The fields up to Busy are the fields of
+// Config is the settings of a node's coding. The fields up to Zone are the fields of
 // raft.Coding, described there, with defaults filled in.
 type Config struct {
 	Threshold   int
@@ -24,6 +24,7 @@ type Config struct {
 	LateSeal    bool
 	Plain       bool
 	Busy        func() float64
+	Zone        func(id uint64) string
 
 	// Logger is raft.Logger.
 	Logger interface {

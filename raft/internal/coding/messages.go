@@ -207,6 +207,11 @@ func (c *Coder) stepUnits(m *pb.Message) error {
 	switch purpose {
 	case forPass:
 		return c.passed(m)
+	case forZone:
+		if c.learns(c.id) {
+			c.passOn(m)
+		}
+		return c.passed(m)
 	case forPush:
 		c.passOn(m)
 	}

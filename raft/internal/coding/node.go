@@ -93,6 +93,20 @@ func (n *node) votes(id uint64) bool {
 	return ok && !pr.IsLearner
 }
 
+// near reports whether a node stands in this node's zone.
+func (n *node) near(id uint64) bool {
+	zone := n.zone(n.id)
+	return zone != "" && zone == n.zone(id)
+}
+
+// zone returns a node's zone; empty if there are no zones.
+func (n *node) zone(id uint64) string {
+	if n.cfg.Zone == nil {
+		return ""
+	}
+	return n.cfg.Zone(id)
+}
+
 // match returns the index acknowledged by a member; 0 for a node that is not followed.
 func (n *node) match(id uint64) uint64 {
 	pr, _ := n.raft.Progress(id)
@@ -199,6 +213,7 @@ const (
 const (
 	forPush         = 'p' // a push: units without a question
 	forPass         = 'o' // units of a voter's push, passed on by a learner to another
+	forZone         = 'c' // units of a push from another zone, passed on by a voter in its own
 	forAnswer       = 'a' // the answer to a question for units
 	forAsk          = 'q' // a question of a node that applies, or sends on
 	forRecover      = 'r' // a question of a new leader, and its answer

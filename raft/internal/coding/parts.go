@@ -27,10 +27,14 @@ func newParts(id uint64, cfg Config, log extend.Log, raft extend.View) parts {
 	p.accounts = &accounts{node: n, ledger: p.ledger, of: map[uint64]*account{}}
 	p.payloads = &payloads{node: n, ledger: p.ledger, store: gossip.NewStore(id, cfg.Memory), wanted: map[uint64]*record{}}
 	p.payloads.store.Applied(log.Applied())
-	puller := gossip.NewPuller(id, gossip.PullerOptions{
+	pulls := gossip.PullerOptions{
 		Patience: 1 + cfg.GossipDelay*min(cfg.GossipGap, 1),
 		Batch:    max(1, min(maxOnOrder, cfg.Memory/8)),
-	})
+	}
+	if cfg.Zone != nil {
+		pulls.Near = n.near
+	}
+	puller := gossip.NewPuller(id, pulls)
 	puller.SetMembers(raft.Electorate().Everyone())
 	p.wants = &wants{payloads: p.payloads, puller: puller}
 	p.reports = &reports{node: n, payloads: p.payloads, wants: p.wants}

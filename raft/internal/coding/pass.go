@@ -22,8 +22,12 @@ import (
 // acknowledges no index, and no rule counts it. Only a push of a voter is passed on, so a unit
 // makes one step more, and only for entries in which both ends were assigned nothing: what a
 // leader of an earlier version sends learners itself, with units, is not passed on.
+//
+// With zones, voters do alike: units come into a zone by one push to one of its voters, which passes them on to the other
+// voters there and to one learner. So a unit makes at most three steps: from zone to zone, to a learner, and to the others;
+// the purposes of the messages tell the steps apart, and nothing goes round.
 
-// passes is what this node passes on as a learner.
+// passes is what this node passes on.
 type passes struct {
 	*node
 	ledger   *ledger
@@ -31,26 +35,34 @@ type passes struct {
 	// early are units whose entries have yet to come from the leader, push by push, bytes their size.
 	//
 	// Invariant: of entries behind the log, at most maxEarly bytes; no push is empty.
-	early [][]*pb.Entry
+	early []arrival
 	bytes int
+}
+
+// arrival is units as a voter has sent them.
+type arrival struct {
+	from uint64
+	ents []*pb.Entry
 }
 
 // maxEarly bounds what waits for its header.
 const maxEarly = 1 << 20
 
-// passOn passes on the units of a voter's push. Most nodes have nothing to pass on, ever.
+// passOn passes on units that a voter has sent: at a learner, and at a voter those from another zone. Most nodes have
+// nothing to pass on, ever.
 func (c *Coder) passOn(m *pb.Message) {
-	if !c.learns(c.id) || !c.votes(m.GetFrom()) {
+	from := m.GetFrom()
+	if !c.votes(from) || !c.learns(c.id) && (c.zone(c.id) == "" || c.near(from)) {
 		return
 	}
 	if c.passes == nil {
 		c.passes = &passes{node: c.node, ledger: c.ledger, accounts: c.accounts}
 	}
-	c.passes.pushed(m.GetEntries())
+	c.passes.pushed(from, m.GetEntries())
 }
 
 // pushed passes on units of entries in the log, and keeps the others.
-func (p *passes) pushed(ents []*pb.Entry) {
+func (p *passes) pushed(from uint64, ents []*pb.Entry) {
 	var out parcels
 	var early []*pb.Entry
 	for _, e := range ents {
@@ -58,14 +70,14 @@ func (p *passes) pushed(ents []*pb.Entry) {
 		switch {
 		case !p.intact(e):
 		case e.GetIndex() <= p.log.Last().Index:
-			p.pack(&out, e)
+			p.pack(&out, from, e)
 		case p.bytes+n <= maxEarly:
 			early = append(early, e)
 			p.bytes += n
 		}
 	}
 	if len(early) > 0 {
-		p.early = append(p.early, early)
+		p.early = append(p.early, arrival{from, early})
 	}
 	p.ship(&out)
 }
@@ -77,17 +89,17 @@ func (p *passes) noted() {
 		return
 	}
 	last := p.log.Last().Index
-	for i, ents := range p.early {
+	for i := range p.early {
 		var out parcels
-		for len(ents) > 0 && ents[0].GetIndex() <= last {
-			p.bytes -= len(ents[0].GetData())
-			p.pack(&out, ents[0])
-			ents = ents[1:]
+		a := &p.early[i]
+		for len(a.ents) > 0 && a.ents[0].GetIndex() <= last {
+			p.bytes -= len(a.ents[0].GetData())
+			p.pack(&out, a.from, a.ents[0])
+			a.ents = a.ents[1:]
 		}
-		p.early[i] = ents
 		p.ship(&out)
 	}
-	p.early = slices.DeleteFunc(p.early, func(ents []*pb.Entry) bool { return len(ents) == 0 })
+	p.early = slices.DeleteFunc(p.early, func(a arrival) bool { return len(a.ents) == 0 })
 }
 
 // intact reports whether units are undamaged, so that nobody takes this node for the culprit.
@@ -96,20 +108,20 @@ func (p *passes) intact(e *pb.Entry) bool {
 	return err == nil && !slices.ContainsFunc(strips, func(s ecraft.Strip) bool { return s.Verify() != nil })
 }
 
-// pack adds the units of an entry for the other readers of the entry.
-func (p *passes) pack(out *parcels, e *pb.Entry) {
+// pack adds the units of an entry for the members that are to have them from here.
+func (p *passes) pack(out *parcels, from uint64, e *pb.Entry) {
 	rec := p.ledger.find(e.GetIndex())
 	if rec == nil || rec.id != idOf(e) {
 		return // applied: others that lack it ask
 	}
-	readers := rec.hdr.Members[gossip.FirstReader(rec.hdr, p.learns):]
-	if !slices.Contains(readers, p.id) {
-		return
+	purpose, peers := byte(forPass), p.accounts.peers()
+	if !p.learns(p.id) {
+		purpose = forZone
+	} else if rec.hdr.SlotOf(p.id) < gossip.FirstReader(rec.hdr, peers.Reader) {
+		return // assigned units, by a leader of an earlier version
 	}
-	for _, to := range readers {
-		if to != p.id && !p.accounts.unreachable(to) {
-			out.add(p.node, forPass, to, named(rec.id, e.GetData()))
-		}
+	for _, to := range gossip.PassOn(rec.hdr, p.id, from, rec.id.Index, peers, nil) {
+		out.add(p.node, purpose, to, named(rec.id, e.GetData()))
 	}
 }
 
@@ -122,10 +134,17 @@ func (p *passes) ship(out *parcels) {
 	}
 }
 
-// passed takes units that another learner has passed on. Voters take none, nor does the winner
-// of an election, who may be a learner here: it goes by answers.
+// passed takes units that another member has passed on. Voters take none of learners. The winner
+// of an election, who may be a learner here, takes none at all: it goes by answers.
 func (c *Coder) passed(m *pb.Message) error {
-	if !c.learns(c.id) || c.recovery != nil {
+	take := c.payloads.store.Collect
+	if m.GetContext()[0] == forPass {
+		take = c.payloads.store.Pass
+		if !c.learns(c.id) {
+			return nil
+		}
+	}
+	if c.recovery != nil {
 		return nil
 	}
 	var refused error
@@ -136,7 +155,7 @@ func (c *Coder) passed(m *pb.Message) error {
 			return fmt.Errorf("units of %d/%d passed on by %x: %w", e.GetTerm(), e.GetIndex(), m.GetFrom(), err)
 		}
 		for _, s := range strips {
-			complete, err := c.payloads.store.Pass(idOf(e), m.GetFrom(), s)
+			complete, err := take(idOf(e), m.GetFrom(), s)
 			refused = errors.Join(refused, c.payloads.added(idOf(e), m.GetFrom(), complete, err))
 		}
 	}

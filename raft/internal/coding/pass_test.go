@@ -206,6 +206,96 @@ func TestVotersTakeNothingThatLearnersPassOn(t *testing.T) {
 	require.Empty(t, ofPurpose(f.sent, forPass))
 }
 
+// zoned returns node 1 as a voter beside the voters 2, 3 and 6 and the learners 4 and 5, with an entry of which the voters 1, 3 and 6
+// hold a unit each. Nodes 1, 3 and 4 stand in one zone, the others in another.
+func zoned(t *testing.T, own string) (f *fake, e *pb.Entry, units func(from uint64, purpose byte, slot int) *pb.Message) {
+	zones := map[uint64]string{1: own, 3: "a", 4: "a", 2: "b", 5: "b", 6: "b"}
+	f = newFake(t, func(cfg *Config) { cfg.Zone = func(id uint64) string { return zones[id] } })
+	f.readBy()
+	f.join(6, false)
+	f.follow(2)
+	h := codedFor(text(800))
+	h.Layout = ecraft.Layout{D: 3, Slots: 5}
+	h.Members, h.Units = []uint64{1, 3, 6, 4, 5}, []uint8{1, 1, 1, 0, 0}
+	word := ecraft.NewCodeword(h, text(800))
+	e = named(ecraft.ID{Term: 1, Index: 1}, ecraft.Seal(nil, h, 1, 0, word, nil))
+	e.Type = pb.EntryNormal.Enum()
+	return f, e, func(from uint64, purpose byte, slot int) *pb.Message {
+		return &pb.Message{Type: MsgUnits.Enum(), From: &from, To: new(uint64(1)), Context: []byte{purpose}, LogTerm: new(f.term),
+			Entries: []*pb.Entry{named(idOf(e), gossip.AppendUnits(nil, word.Strip(slot, 0, 1)))}}
+	}
+}
+
+// TestVoterPassesOnWhatComesFromAnotherZone, also if the push came before the entry: to the voters and to one learner of its zone, and
+// without a word on what this node has durably. What comes from its own zone goes no further.
+func TestVoterPassesOnWhatComesFromAnotherZone(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		f, e, units := zoned(t, "a")
+		if f.acked = (ecraft.ID{Term: f.term, Index: 1}); !early {
+			f.takes(0, e)
+			f.sent = nil
+		}
+		require.NoError(t, f.Step(units(6, forPush, 2)))
+		require.NoError(t, f.Step(units(3, forPush, 1)))
+		if early {
+			f.takes(0, e)
+		}
+		f.perform()
+		require.Equal(t, []uint64{3, 4}, ofPurpose(f.sent, forZone), "early %t", early)
+		require.Empty(t, ofPurpose(f.sent, forPass))
+		for _, m := range f.sent {
+			if m.GetContext()[0] == forZone {
+				require.Zero(t, m.GetIndex(), "no acknowledgement")
+				require.False(t, IsPush(m))
+			}
+		}
+		require.True(t, f.ledger.find(1).complete)
+	}
+	f, e, units := zoned(t, "")
+	f.takes(0, e)
+	require.NoError(t, f.Step(units(6, forPush, 2)))
+	f.perform()
+	require.Empty(t, ofPurpose(f.sent, forZone), "no zone")
+}
+
+// TestUnitsPassedOnInAZoneEnd: a voter keeps them, a learner passes them on to the other learners of the zone and no further, and
+// the winner of an election takes none.
+func TestUnitsPassedOnInAZoneEnd(t *testing.T) {
+	f, e, units := zoned(t, "a")
+	f.takes(0, e)
+	f.sent = nil
+	require.NoError(t, f.Step(units(3, forPush, 1)))
+	require.NoError(t, f.Step(units(3, forZone, 2)))
+	f.perform()
+	require.Empty(t, f.sent)
+	require.True(t, f.ledger.find(1).complete)
+
+	f, e, units = zoned(t, "a")
+	f.takes(0, e)
+	f.role = extend.Winner
+	f.Turned(f.role, f.term, 0)
+	f.perform()
+	missing := f.payloads.missing(f.ledger.find(1))
+	require.NoError(t, f.Step(units(3, forZone, 2)))
+	require.Equal(t, missing, f.payloads.missing(f.ledger.find(1)), "it goes by answers")
+
+	f, _, units = zoned(t, "b")
+	f.members.Progress[1].IsLearner = true
+	h := codedFor(text(800))
+	h.Layout = ecraft.Layout{D: 3, Slots: 5}
+	h.Members, h.Units = []uint64{3, 6, 1, 4, 5}, []uint8{2, 1, 0, 0, 0}
+	word := ecraft.NewCodeword(h, text(800))
+	e = named(ecraft.ID{Term: 1, Index: 1}, ecraft.Seal(nil, h, 1, 0, word, nil))
+	e.Type = pb.EntryNormal.Enum()
+	f.takes(0, e)
+	from := units(6, forZone, 0)
+	from.Entries[0].Data = gossip.AppendUnits(nil, word.Strip(0, 0, 1))
+	require.NoError(t, f.Step(from))
+	f.perform()
+	require.Equal(t, []uint64{5}, ofPurpose(f.sent, forPass))
+	require.Equal(t, 2, f.payloads.missing(f.ledger.find(1)))
+}
+
 // TestRidersAreForVoters: a late entry is raised at voters, and learners get no units with the carrier.
 func TestRidersAreForVoters(t *testing.T) {
 	f := newFake(t)

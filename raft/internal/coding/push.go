@@ -94,9 +94,9 @@ type parcels struct {
 }
 
 // pack adds the pushes of one entry by the schedule. A node that was assigned the whole
-// payload makes the units of its slot.
+// payload makes the units of its slot. A member that cannot be reached asks for units when it is back.
 func (p *parcels) pack(s *pushes, id ecraft.ID, env *ecraft.Envelope) {
-	p.targets = gossip.Targets(&env.Header, s.id, id.Index, s.learns, p.targets[:0])
+	p.targets = gossip.Targets(&env.Header, s.id, id.Index, s.accounts.peers(), p.targets[:0])
 	var word *ecraft.Codeword
 	if env.Payload != nil && len(p.targets) > 0 {
 		word = ecraft.NewCodeword(&env.Header, env.Payload)
@@ -116,16 +116,11 @@ func (p *parcels) pack(s *pushes, id ecraft.ID, env *ecraft.Envelope) {
 	)
 	for _, t := range p.targets {
 		if slices.Contains(readers, t.Peer) {
-			if to := s.inReach(readers, t.Peer); to != 0 {
-				if read == nil {
-					read = map[uint64][]ecraft.Strip{}
-				}
-				read[to] = append(read[to], strip(t))
+			if read == nil {
+				read = map[uint64][]ecraft.Strip{}
 			}
+			read[t.Peer] = append(read[t.Peer], strip(t))
 			continue
-		}
-		if s.accounts.unreachable(t.Peer) {
-			continue // when it is back, the member asks for the units
 		}
 		if t.Count != packed {
 			data, packed = gossip.AppendUnits(nil, strip(t)), t.Count
@@ -137,17 +132,6 @@ func (p *parcels) pack(s *pushes, id ecraft.ID, env *ecraft.Envelope) {
 			p.add(s.node, forPush, to, named(id, gossip.AppendUnits(nil, strips...)))
 		}
 	}
-}
-
-// inReach returns a reader, or the next that can be reached; 0: none can be.
-func (s *pushes) inReach(readers []uint64, reader uint64) uint64 {
-	first := slices.Index(readers, reader)
-	for i := range readers {
-		if id := readers[(first+i)%len(readers)]; !s.accounts.unreachable(id) {
-			return id
-		}
-	}
-	return 0
 }
 
 // add puts an entry's units into the receiver's last parcel, or into a new one.

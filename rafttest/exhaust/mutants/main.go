@@ -27,7 +27,7 @@ type bug struct {
 }
 
 var table = []bug{
-	{"votes compare terms alone", "raft/vote.go", [2]string{"!theirs.atLeast(ours)", "theirs.term < ours.term"}},
+	{"votes compare terms alone", "raft/vote.go", [2]string{"!atLeast(theirs, ours)", "theirs.Term < ours.Term"}},
 	{"a vote is forgotten", "raft/vote.go", [2]string{"r.vote = m.GetFrom()", "r.vote = None"}},
 	{"a commit needs units of a majority, not of what failures leave", "raft/internal/coding/cover.go",
 		[2]string{"ecraft.Covered(rec.hdr.D, (len(v)+1)/2, held)", "ecraft.Covered(rec.hdr.D, len(v)/2+1+(len(v)+1)%2, held)"}},

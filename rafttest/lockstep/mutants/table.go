@@ -21,13 +21,13 @@ var table = []bug{
 	{"votes", "grants a pre-vote of its own term", "vote.go", "m.GetType() == pb.MsgPreVote && m.GetTerm() > r.term", "m.GetType() == pb.MsgPreVote && m.GetTerm() >= r.term"},
 	{"votes", "a vote does not restart the timeout", "vote.go", "		r.quietTicks = 0\n", ""},
 	{"votes", "stands by its leader a tick too long", "vote.go", "r.quietTicks < r.cfg.ElectionTick", "r.quietTicks <= r.cfg.ElectionTick"},
-	{"votes", "compares last terms only, not lengths", "entry.go", "id.term == other.term && id.index >= other.index", "id.term == other.term"},
+	{"votes", "compares last terms only, not lengths", "entry.go", "id.Term == other.Term && id.Index >= other.Index", "id.Term == other.Term"},
 	{"votes", "a granted pre-vote names the wrong term", "vote.go", "r.vouch(r.message(answer, m.GetFrom()).withTerm(m.GetTerm()))", "r.vouch(r.message(answer, m.GetFrom()))"},
 	{"votes", "ignores a leader that hands over", "vote.go", "string(m.GetContext()) == string(transfer)", "false"},
 
 	// Appending to logs.
-	{"append", "an append at the commit index is taken for an old one", "follower.go", "case base.index < f.log.committed:", "case base.index <= f.log.committed:"},
-	{"append", "a rejection hints beyond the log", "follower.go", "index: min(base.index, f.log.last().index)}", "index: base.index}"},
+	{"append", "an append at the commit index is taken for an old one", "follower.go", "case base.Index < f.log.committed:", "case base.Index <= f.log.committed:"},
+	{"append", "a rejection hints beyond the log", "follower.go", "Index: min(base.Index, f.log.last().Index)}", "Index: base.Index}"},
 	{"append", "truncation forgets that entries were handed out", "tail.go", "			t.handed = min(t.handed, keep)\n", ""},
 	{"append", "truncation overwrites entries that were handed out", "tail.go", "t.entries = slices.Clip(t.entries[:keep])", "t.entries = t.entries[:keep]"},
 	{"append", "a rejection does not end pipelining", "replicate.go", "		if pr.State == tracker.StateReplicate {\n			pr.BecomeProbe()\n		}\n		l.sendAppend", "		l.sendAppend"},
@@ -37,23 +37,23 @@ var table = []bug{
 	{"append", "an empty payload becomes an absent one", "extension_alone.go", "e.Data = bytes.Clone(e.Data)", "if e.Data = bytes.Clone(e.Data); len(e.Data) == 0 {\n\t\t\te.Data = nil\n\t\t}"},
 
 	// Committing.
-	{"commit", "commits entries of earlier terms by counting", "commit.go", "k <= l.log.committed || !l.log.holds(entryID{term: l.term, index: k})", "k <= l.log.committed"},
-	{"commit", "a follower commits beyond what the append covers", "follower.go", "f.log.commitTo(min(m.GetCommit(), last))", "f.log.commitTo(min(m.GetCommit(), f.log.last().index))"},
+	{"commit", "commits entries of earlier terms by counting", "commit.go", "k <= l.log.committed || !l.log.holds(ecraft.ID{Term: l.term, Index: k})", "k <= max(l.log.committed, ecraft.ID{}.Index)"},
+	{"commit", "a follower commits beyond what the append covers", "follower.go", "f.log.commitTo(min(m.GetCommit(), last))", "f.log.commitTo(min(m.GetCommit(), f.log.last().Index))"},
 	{"commit", "a heartbeat commits what may not agree", "replicate.go", "commit := min(pr.Match, l.log.committed)", "commit := l.log.committed"},
 	{"commit", "followers are not told of a commit at once", "replicate.go", "case from != l.id && pr.CanBumpCommit(l.log.committed):", "case false:"},
 
 	// Snapshots.
 	{"snapshot", "sent to members that are away", "replicate.go", "if !pr.RecentActive {\n		return false", "if false {\n		return false"},
 	{"snapshot", "a failed one is believed to have arrived", "replicate.go", "		pr.PendingSnapshot = 0 // so that probing starts at the known agreement\n", ""},
-	{"snapshot", "replaces a log that leads to it", "follower.go", "case f.log.holds(id) && !f.mayRestore(id):", "case false:"},
+	{"snapshot", "replaces a log that leads to it", "follower.go", "case f.log.holds(id) && !f.extension.MayRestore(id):", "case false:"},
 	{"snapshot", "the leader stays in snapshot mode one entry too long", "replicate.go", "if pr.Match+1 >= l.log.firstIndex() {", "if pr.Match >= l.log.firstIndex() {"},
 	{"snapshot", "a report of an earlier term is ignored", "step.go", "		if s := m.GetSnapshot(); s != nil {\n			r.snapshotApplied(s)\n		}\n	}\n}", "	}\n}"},
 	{"snapshot", "any report counts for the pending one", "tail.go", "t.snapshot != nil && t.snapshot.GetMetadata().GetIndex() == index", "t.snapshot != nil"},
 
 	// ReadIndex.
-	{"read index", "answered before an entry of the term is committed", "reads.go", "if l.log.holds(entryID{term: l.term, index: l.log.committed}) {", "if true {"},
+	{"read index", "answered before an entry of the term is committed", "reads.go", "if l.log.holds(ecraft.ID{Term: l.term, Index: l.log.committed}) {", "if true {"},
 	{"read index", "a late answer takes back a newer one", "reads.go", "q.acked[from] = max(q.acked[from], round)", "q.acked[from] = round"},
-	{"read index", "names the end of the log, not the commit index", "reads.go", "	index := l.extension.LeaderIndex(m)\n", "	index := l.log.last().index\n"},
+	{"read index", "names the end of the log, not the commit index", "reads.go", "	index := l.extension.LeaderIndex(m)\n", "	index := l.log.last().Index\n"},
 	{"read index", "a single voter asks nobody and waits for ever", "reads.go", "ReadOnlyLeaseBased || l.members.IsAlone(l.id) {", "ReadOnlyLeaseBased {"},
 	{"read index", "the leader does not count itself", "reads.go", "	l.reads.ack(l.id, l.reads.newest())\n", ""},
 	{"read index", "early reads are forgotten", "reads.go", "	for _, m := range early {\n		l.startRead(m)\n	}\n", "	_ = early\n"},
@@ -68,7 +68,7 @@ var table = []bug{
 
 	// Configurations.
 	{"joint configuration", "a second change is taken while joint", "propose.go", "case joint && !leaves:", "case false:"},
-	{"joint configuration", "a new leader does not reckon with unapplied changes", "leader.go", "	l.confChangeAt = last.index\n", ""},
+	{"joint configuration", "a new leader does not reckon with unapplied changes", "leader.go", "	l.confChangeAt = last.Index\n", ""},
 	{"joint configuration", "left an entry too late", "held.go", "l.log.applied >= l.confChangeAt\n", "l.log.applied > l.confChangeAt\n"},
 	{"joint configuration", "a removed leader steps down unasked", "conf.go", "if l.cfg.StepDownOnRemoval {", "if true {"},
 	{"joint configuration", "new members wait for a heartbeat", "conf.go", "				l.sendAppend(id, pr, false) // new ones need not wait for a heartbeat\n", ""},
@@ -82,9 +82,9 @@ var table = []bug{
 	{"limits", "a message that fits exactly is cut", "internal/extend/extend.go", "size > most && i > 0", "size >= most && i > 0"},
 
 	// Asynchronous writes.
-	{"async writes", "applies what is not written", "early.go", "return min(l.committed, t.base.index)", "return l.committed"},
+	{"async writes", "applies what is not written", "early.go", "return min(l.committed, t.base.Index)", "return l.committed"},
 	{"async writes", "reports only its own entries as written", "async.go", "pending := len(r.log.tail.entries) > 0", "pending := len(rd.Entries) > 0"},
-	{"async writes", "believes a report about entries that were replaced", "tail.go", "!ok || have != id.term", "!ok || have == 0"},
+	{"async writes", "believes a report about entries that were replaced", "tail.go", "!ok || have != id.Term", "!ok || have == 0"},
 	{"async writes", "a report of applied entries has a term", "async.go", "r.address(e, pb.MsgStorageApplyResp, r.id).withTerm(0)", "r.address(e, pb.MsgStorageApplyResp, r.id)"},
 	{"async writes", "votes do not wait if nothing is written with them", "async.go", " && rd.Snapshot == nil && len(r.vouching) == 0 {", " && rd.Snapshot == nil {"},
 	{"async writes", "MustSync forgets the vote", "ready.go", "hs.term != rn.toldHard.term || hs.vote != rn.toldHard.vote", "hs.term != rn.toldHard.term"},
@@ -99,12 +99,12 @@ var table = []bug{
 	{"Node", "Step lets a proposal in without a leader", "node.go", "case m.GetType() == pb.MsgProp:\n		return n.propose", "case false:\n		return n.propose"},
 
 	// MemoryStorage.
-	{"MemoryStorage", "Entries returns what lies before the log", "memory.go", "case lo <= ms.base.index:", "case lo < ms.base.index:"},
-	{"MemoryStorage", "forgets the term before the first entry", "memory.go", "case i < ms.base.index:", "case i <= ms.base.index:"},
+	{"MemoryStorage", "Entries returns what lies before the log", "memory.go", "case lo <= ms.base.Index:", "case lo < ms.base.Index:"},
+	{"MemoryStorage", "forgets the term before the first entry", "memory.go", "case i < ms.base.Index:", "case i <= ms.base.Index:"},
 	{"MemoryStorage", "truncation overwrites what readers hold", "memory.go", "ms.log = slices.Clip(ms.log[:keep]) // readers", "ms.log = ms.log[:keep] // readers"},
 	{"MemoryStorage", "CreateSnapshot keeps the caller's ConfState", "memory.go", "meta.ConfState = proto.Clone(cs).(*pb.ConfState)", "meta.ConfState = cs"},
 	{"MemoryStorage", "an old snapshot replaces a newer one", "memory.go", "have != 0 && have >= snap.GetMetadata().GetIndex()", "have != 0 && have > snap.GetMetadata().GetIndex()"},
-	{"MemoryStorage", "Compact at its own index is no error", "memory.go", "if compactIndex <= ms.base.index {", "if compactIndex < ms.base.index {"},
+	{"MemoryStorage", "Compact at its own index is no error", "memory.go", "if compactIndex <= ms.base.Index {", "if compactIndex < ms.base.Index {"},
 
 	// The beginning.
 	{"bootstrap", "a peer's context is lost", "bootstrap.go", "NodeId: new(p.ID), Context: p.Context}", "NodeId: new(p.ID)}"},

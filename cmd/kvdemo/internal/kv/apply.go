@@ -12,6 +12,7 @@ import (
 
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
+	pebblestate "github.com/weftraft/weft/rawnode/state/pebble"
 )
 
 // retainedBatchBytes is how much memory a store keeps for its next batch.
@@ -77,7 +78,7 @@ func (s *Store) Apply(b rawnode.Batch) ([]any, error) {
 // still use the batch.
 func (s *Store) breaks(err error) error {
 	s.batch = nil
-	s.broken = fmt.Errorf("%w: %w", errFailed, err)
+	s.broken = fmt.Errorf("%w: %w", pebblestate.ErrFailed, err)
 	return s.broken
 }
 

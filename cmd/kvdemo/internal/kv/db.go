@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weftraft/weft/internal/gate"
+	"github.com/weftraft/weft/rawnode/state"
 	pebblestate "github.com/weftraft/weft/rawnode/state/pebble"
 )
 
@@ -43,12 +44,12 @@ type DB struct {
 }
 
 // Open opens the states in dir, making an empty database if there is none.
-// Errors wrap errIdentity, errVersion, ErrDamaged, errLocked or errFull where one of
+// Errors wrap state.ErrIdentity, state.ErrVersion, ErrDamaged, state.ErrLocked or pebblestate.ErrFull where one of
 // them applies.
 func Open(dir string, opts Options) (*DB, error) {
 	opts.setDefaults()
 	db := &DB{dir: opts.FS.PathJoin(dir, dbDir), opts: opts, stores: map[uint64]*Store{}}
-	if err := gate.MakeDir(opts.FS, dir, errFull); err != nil {
+	if err := gate.MakeDir(opts.FS, dir, pebblestate.ErrFull); err != nil {
 		return nil, err
 	}
 	if err := refuseFormat1(opts.FS, dir); err != nil {
@@ -70,7 +71,7 @@ func refuseFormat1(fs vfs.FS, dir string) error {
 	for _, name := range names {
 		if strings.HasPrefix(name, "gen-") {
 			return fmt.Errorf("%w: %s is of format 1, this kvdemo reads %d; read the values out with the kvdemo that wrote them, "+
-				"and put them into a cluster of new data directories", errVersion, dir, formatVersion)
+				"and put them into a cluster of new data directories", state.ErrVersion, dir, formatVersion)
 		}
 	}
 	return nil
@@ -103,14 +104,14 @@ func (id Identity) encode(format byte) []byte {
 // check compares with what encode wrote.
 func (id Identity) check(b []byte) error {
 	if len(b) > 0 && (b[0] < oldestFormat || b[0] > formatVersion) {
-		return fmt.Errorf("%w: it is %d, this kvdemo reads %d to %d; run the kvdemo that wrote it", errVersion, b[0], oldestFormat, formatVersion)
+		return fmt.Errorf("%w: it is %d, this kvdemo reads %d to %d; run the kvdemo that wrote it", state.ErrVersion, b[0], oldestFormat, formatVersion)
 	}
 	if len(b) != 17 {
 		return fmt.Errorf("%w: its identity record is %x", ErrDamaged, b)
 	}
 	found := Identity{Cluster: binary.BigEndian.Uint64(b[1:]), Node: binary.BigEndian.Uint64(b[9:])}
 	if found != id {
-		return fmt.Errorf("%w: it is of %v, this is %v; give the directory of this node", errIdentity, found, id)
+		return fmt.Errorf("%w: it is of %v, this is %v; give the directory of this node", state.ErrIdentity, found, id)
 	}
 	return nil
 }

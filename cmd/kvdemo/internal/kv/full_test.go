@@ -20,6 +20,7 @@ import (
 
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/state"
+	pebblestate "github.com/weftraft/weft/rawnode/state/pebble"
 )
 
 // faulty is a disk of which one can say that it is full.
@@ -120,11 +121,11 @@ func fullAt(t *testing.T, from int64) bool {
 		}
 		require.True(t, time.Now().Before(deadline), "operation %d: neither done nor stalled", from)
 	}
-	require.ErrorIs(t, db.Stalled(), errFull)
+	require.ErrorIs(t, db.Stalled(), pebblestate.ErrFull)
 	require.ErrorIs(t, db.Stalled(), syscall.ENOSPC)
-	require.ErrorIs(t, s.Stalled(), errFull)
+	require.ErrorIs(t, s.Stalled(), pebblestate.ErrFull)
 	require.Equal(t, "there", string(readAll(t, s, "before")))
-	require.ErrorIs(t, db.Flush(), errFull)
+	require.ErrorIs(t, db.Flush(), pebblestate.ErrFull)
 	durable, err := s.Durable()
 	require.NoError(t, err)
 
@@ -156,7 +157,7 @@ func fullAt(t *testing.T, from int64) bool {
 func flushEventually(db *DB) error {
 	for deadline := time.Now().Add(patient); ; time.Sleep(time.Millisecond) {
 		err := db.Flush()
-		if !errors.Is(err, errFull) || time.Now().After(deadline) {
+		if !errors.Is(err, pebblestate.ErrFull) || time.Now().After(deadline) {
 			return err
 		}
 	}
@@ -225,12 +226,12 @@ func failAt(t *testing.T, from int64, fails func(errorfs.Op) bool, failure error
 	case <-time.After(patient):
 		t.Fatal("the store did not notice")
 	}
-	require.ErrorIs(t, db.Err(), errFailed)
+	require.ErrorIs(t, db.Err(), pebblestate.ErrFailed)
 	require.ErrorIs(t, db.Err(), failure)
-	require.ErrorIs(t, db.Flush(), errFailed)
+	require.ErrorIs(t, db.Flush(), pebblestate.ErrFailed)
 	durable, err := s.Durable()
 	require.NoError(t, err)
-	require.ErrorIs(t, db.Close(), errFailed)
+	require.ErrorIs(t, db.Close(), pebblestate.ErrFailed)
 	f.from.Store(0)
 
 	f.fs = f.fs.CrashClone(vfs.CrashCloneCfg{})
@@ -249,13 +250,13 @@ func TestFullDiskOpenAndClose(t *testing.T) {
 	f := newFaulty()
 	f.from.Store(1)
 	_, _, err := f.open(t)
-	require.ErrorIs(t, err, errFull)
+	require.ErrorIs(t, err, pebblestate.ErrFull)
 	f.from.Store(0)
 	db, s, err := f.open(t)
 	require.NoError(t, err)
 	apply(t, s, put("k", "v"))
 	f.from.Store(1)
-	require.ErrorIs(t, db.Close(), errFull, "the state cannot be flushed")
+	require.ErrorIs(t, db.Close(), pebblestate.ErrFull, "the state cannot be flushed")
 	f.from.Store(0)
 	db, s, err = f.open(t)
 	require.NoError(t, err, "the lock is free again")
@@ -285,8 +286,8 @@ func TestFullDiskInterrupted(t *testing.T) {
 			apply(t, s, put("before", "there"))
 			f.ops.Store(0)
 			f.from.Store(1)
-			require.ErrorIs(t, db.Flush(), errFull, "which finds it out")
-			require.ErrorIs(t, db.Stalled(), errFull)
+			require.ErrorIs(t, db.Flush(), pebblestate.ErrFull, "which finds it out")
+			require.ErrorIs(t, db.Stalled(), pebblestate.ErrFull)
 			before := s.Applied()
 			done := make(chan error, 1)
 			go func() { done <- wait(s) }()
@@ -325,7 +326,7 @@ func TestNothingButWritesWaitsForTheManifest(t *testing.T) {
 	flushes := db.Metrics().Flush.Count
 	f.ops.Store(0)
 	f.from.Store(1)
-	require.ErrorIs(t, db.Flush(), errFull)
+	require.ErrorIs(t, db.Flush(), pebblestate.ErrFull)
 	for name, call := range map[string]func() error{
 		"List": func() error { _, err := s.List(Query{Digests: true}); return err },
 		"Look": func() error {
@@ -340,7 +341,7 @@ func TestNothingButWritesWaitsForTheManifest(t *testing.T) {
 		"Export":   func() error { return exportAll(s) },
 		"Snapshot": func() error { snapshotBytes(t, s); return nil },
 		"Metrics":  func() error { require.NotNil(t, db.Metrics()); return nil },
-		"Upgrade":  func() error { require.ErrorIs(t, db.Upgrade(2), errFull); return nil },
+		"Upgrade":  func() error { require.ErrorIs(t, db.Upgrade(2), pebblestate.ErrFull); return nil },
 	} {
 		done := make(chan error, 1)
 		go func() { done <- call() }()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/weftraft/weft/internal/gate"
 	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/state"
 )
 
 // snapshotOf returns the snapshot of a store that holds state.
@@ -195,14 +196,14 @@ func TestOpenRefuses(t *testing.T) {
 	db, err := open(testIdentity)
 	require.NoError(t, err)
 	_, err = open(testIdentity)
-	require.ErrorIs(t, err, errLocked)
+	require.ErrorIs(t, err, state.ErrLocked)
 	require.NoError(t, db.Close())
 	require.ErrorIs(t, db.Close(), ErrClosed)
 	_, err = db.Group(1)
 	require.ErrorIs(t, err, ErrClosed)
 
 	_, err = open(Identity{Cluster: 7, Node: 4})
-	require.ErrorIs(t, err, errIdentity)
+	require.ErrorIs(t, err, state.ErrIdentity)
 	require.ErrorContains(t, err, "cluster 7, node 3")
 	require.ErrorContains(t, err, "cluster 7, node 4")
 
@@ -214,7 +215,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	set(func(p *pebble.DB) error { return p.Set(keyIdentity, []byte{formatVersion + 1}, pebble.Sync) })
 	_, err = open(testIdentity)
-	require.ErrorIs(t, err, errVersion)
+	require.ErrorIs(t, err, state.ErrVersion)
 	require.ErrorContains(t, err, "it is 6, this kvdemo reads 2 to 5")
 
 	set(func(p *pebble.DB) error { return p.Delete(keyIdentity, pebble.Sync) })
@@ -230,7 +231,7 @@ func TestOpenRefuses(t *testing.T) {
 
 	require.NoError(t, fs.MkdirAll("old/gen-1", 0o755))
 	_, err = Open("old", Options{Identity: testIdentity, FS: fs})
-	require.ErrorIs(t, err, errVersion)
+	require.ErrorIs(t, err, state.ErrVersion)
 	require.ErrorContains(t, err, "old is of format 1, this kvdemo reads 5; read the values out with the kvdemo that wrote them")
 	names, err := fs.List("old")
 	require.NoError(t, err)

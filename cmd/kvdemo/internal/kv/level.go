@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/weftraft/weft/rawnode/state"
 )
 
 // A group's level says which commands its replicas know. Level 0 is what all versions
@@ -112,5 +114,5 @@ func (db *DB) checkLevel(t *tables) error {
 		return nil
 	}
 	return fmt.Errorf("%w: an older kvdemo, which does not know the level, has applied commands behind the group's raise to level %d, and its state may differ from the others: "+
-		"remove this node from the cluster, and add another with a directory of its own", errVersion, t.level())
+		"remove this node from the cluster, and add another with a directory of its own", state.ErrVersion, t.level())
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/weftraft/weft/rawnode/session"
 	"github.com/weftraft/weft/rawnode/state"
-	pebblestate "github.com/weftraft/weft/rawnode/state/pebble"
 )
 
 // Bounds on what a store takes, in bytes unless they say otherwise. They are
@@ -93,24 +92,6 @@ var (
 	// errSnapshot wraps what is wrong with a snapshot that was to be restored.
 	// The state is as it was before.
 	errSnapshot = errors.New("the snapshot is not usable")
-
-	// errIdentity says that the directory holds the state of another node.
-	errIdentity = state.ErrIdentity
-
-	// errLocked says that another process, or another part of this one, uses the
-	// directory.
-	errLocked = state.ErrLocked
-
-	// errVersion says that another version of kvdemo wrote the directory.
-	errVersion = state.ErrVersion
-
-	// errFull says that there is no room on the disk for the state. What was
-	// applied is kept in memory, and in the log, until there is.
-	errFull = pebblestate.ErrFull
-
-	// errFailed wraps why the state can not be written any more. A restart goes
-	// on from what is durable, with the log's help.
-	errFailed = pebblestate.ErrFailed
 
 	// ErrClosed says that the store is closed.
 	ErrClosed = state.ErrClosed

@@ -14,6 +14,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/rawnode/state"
 )
 
 // raiseLevel is the command that brings a group to level 1.
@@ -217,7 +219,7 @@ func TestFormatRisesWithTheLevel(t *testing.T) {
 	require.NoError(t, inner(t, db).Set(keyIdentity, db.opts.Identity.encode(oldestFormat), pebble.NoSync))
 	require.NoError(t, db.Close())
 	_, _, err = open()
-	require.ErrorIs(t, err, errVersion)
+	require.ErrorIs(t, err, state.ErrVersion)
 	require.ErrorContains(t, err, "remove this node from the cluster, and add another")
 
 	other, fresh := openMem(t)

@@ -6,12 +6,14 @@ package node
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/rawnode"
 )
 
 const (
@@ -69,10 +71,20 @@ func (g *group) freeze(ctx context.Context, mark string) error {
 	}
 }
 
-// thaw thaws a group that has this mark, and reports whether it did.
+// thaw thaws a group that has this mark, and reports whether it did. A node that refuses for now, such as one whose disk
+// is late, is asked again: clients wait for it.
 func thaw(ctx context.Context, g proposer, mark string) (bool, error) {
-	_, r, err := g.propose(ctx, kv.Command{Op: kv.OpSystem, Key: kv.FreezeKey, Want: []byte(mark)})
-	return r.Swapped, err
+	for {
+		_, r, err := g.propose(ctx, kv.Command{Op: kv.OpSystem, Key: kv.FreezeKey, Want: []byte(mark)})
+		if !errors.Is(err, rawnode.ErrRefused) {
+			return r.Swapped, err
+		}
+		select {
+		case <-ctx.Done():
+			return false, err
+		case <-time.After(freezePause):
+		}
+	}
 }
 
 // thawed waits a moment for a group that is frozen to thaw, and thaws it when its freeze

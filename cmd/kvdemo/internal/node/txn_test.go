@@ -20,6 +20,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/rawnode"
 )
 
 // startGroups runs one node with some groups and returns its client.
@@ -336,6 +337,28 @@ func TestNothingChangesWhileFrozen(t *testing.T) {
 	})
 	require.ErrorIs(t, err, kv.ErrFrozen)
 	require.ErrorContains(t, err, "ended before all groups were looked at")
+}
+
+// refusing refuses so many times, and then has a command swap what it names.
+type refusing int
+
+func (n *refusing) propose(context.Context, kv.Command) (uint64, kv.Result, error) {
+	if *n--; *n >= 0 {
+		return 0, kv.Result{}, &rawnode.CallError{Op: "propose", Verdict: rawnode.ErrRefused, Cause: errors.New("the disk is late")}
+	}
+	return 1, kv.Result{Swapped: true}, nil
+}
+
+// A group that somebody has frozen does not stay frozen because a disk is late for a moment.
+func TestGroupIsThawedByANodeThatRefusesForAWhile(t *testing.T) {
+	twice, always := refusing(2), refusing(1<<40)
+	lasted, err := thaw(t.Context(), &twice, "mark")
+	require.NoError(t, err)
+	require.True(t, lasted)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = thaw(ctx, &always, "mark")
+	require.ErrorIs(t, err, rawnode.ErrRefused)
 }
 
 // While a member has not said that it knows transactions, as one of the version before

@@ -41,7 +41,7 @@ type server struct {
 	cfg   Config
 	node  raft.Node
 	wal   *wal
-	state *state
+	state *State
 	peers *peers
 
 	nextID  atomic.Uint64
@@ -56,12 +56,12 @@ type server struct {
 // storage is the log in memory. A snapshot is made when the library asks for one.
 type storage struct {
 	*raft.MemoryStorage
-	state *state
+	state *State
 }
 
 // Snapshot implements raft.Storage.
 func (s storage) Snapshot() (*pb.Snapshot, error) {
-	data, index, err := s.state.snapshot()
+	data, index, err := s.state.Freeze().Read()
 	if err != nil {
 		return nil, raft.ErrSnapshotTemporarilyUnavailable
 	}
@@ -81,7 +81,7 @@ func (s *server) open() (err error) {
 	if s.wal, err = openWAL(filepath.Join(s.cfg.Data, "log"), s.cfg.Disk, members); err != nil {
 		return err
 	}
-	if s.state, err = openState(filepath.Join(s.cfg.Data, "state"), s.cfg.Disk); err != nil {
+	if s.state, err = OpenState(filepath.Join(s.cfg.Data, "state"), s.cfg.Disk); err != nil {
 		return err
 	}
 	hard, _, err := s.wal.mem.InitialState()
@@ -156,12 +156,12 @@ func (s *server) handle(rd raft.Ready, leads bool) error {
 	if s.wal.size < rotateBytes {
 		return nil
 	}
-	return errors.Join(s.state.db.Flush(), s.wal.compact(s.state.applied))
+	return errors.Join(s.state.Flush(), s.wal.compact(s.state.applied))
 }
 
 func (s *server) restore(snap *pb.Snapshot, hard *pb.HardState) error {
 	meta := snap.GetMetadata()
-	if err := s.state.restore(snap.GetData(), meta.GetIndex()); err != nil {
+	if err := s.state.Restore(snap.GetData(), meta.GetIndex()); err != nil {
 		return err
 	}
 	if raft.IsEmptyHardState(hard) {
@@ -187,7 +187,7 @@ func (s *server) apply(entries []*pb.Entry) error {
 		}
 	}
 	last := entries[len(entries)-1].GetIndex()
-	if err := s.state.apply(last, commands); err != nil {
+	if err := s.state.Apply(last, commands); err != nil {
 		return err
 	}
 	for _, e := range entries {

@@ -27,30 +27,41 @@ import (
 const maxCallBytes = 5 << 20
 
 // Run runs a node until ctx ends.
-func Run(ctx context.Context, cfg Config) (err error) {
-	s := &server{cfg: cfg, waiting: map[string]chan uint64{}, reads: map[uint64][]chan struct{}{}}
+func Run(ctx context.Context, cfg Config) error {
 	l, err := net.Listen("tcp", cfg.ClientListen)
 	if err != nil {
 		return err
 	}
+	defer func() { _ = l.Close() }() // unless it was served
+	return Serve(ctx, cfg, func(kv kvpb.KVServer) (stop func()) {
+		g := grpc.NewServer(grpc.MaxRecvMsgSize(maxCallBytes), grpc.MaxSendMsgSize(maxCallBytes))
+		kvpb.RegisterKVServer(g, kv)
+		var serving sync.WaitGroup
+		serving.Go(func() { _ = g.Serve(l) }) // ends with Stop
+		return func() {
+			g.Stop()
+			serving.Wait()
+		}
+	})
+}
+
+// Serve runs a node until ctx ends, and has its service served until then.
+func Serve(ctx context.Context, cfg Config, serve func(kvpb.KVServer) (stop func())) (err error) {
+	s := &server{cfg: cfg, waiting: map[string]chan uint64{}, reads: map[uint64][]chan struct{}{}}
 	if err := s.open(); err != nil {
-		return fmt.Errorf("--data: %w", errors.Join(err, l.Close()))
+		return fmt.Errorf("--data: %w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if s.peers, err = startPeers(ctx, cfg.ID, cmp.Or(cfg.Listen, cfg.Peers[cfg.ID]), cfg.Peers, s.receiver(ctx), s.node.ReportUnreachable); err != nil {
-		return errors.Join(err, l.Close())
+		return err
 	}
-	g := grpc.NewServer(grpc.MaxRecvMsgSize(maxCallBytes), grpc.MaxSendMsgSize(maxCallBytes))
-	kvpb.RegisterKVServer(g, service{server: s})
-	var serving sync.WaitGroup
-	serving.Go(func() { _ = g.Serve(l) }) // ends with Stop
+	stop := serve(service{server: s})
 	err = s.run(ctx)
 	cancel()
 	s.node.Stop()
-	g.Stop()
-	serving.Wait()
-	return errors.Join(err, s.peers.wait(), s.state.db.Flush(), s.state.db.Close(), s.wal.file.Close())
+	stop()
+	return errors.Join(err, s.peers.wait(), s.state.Close(), s.wal.file.Close())
 }
 
 // receiver returns the function that takes messages from peers. A forwarded proposal
@@ -79,7 +90,7 @@ type service struct {
 
 // Put implements kvpb.KVServer.
 func (s service) Put(ctx context.Context, req *kvpb.PutRequest) (*kvpb.PutResponse, error) {
-	index, err := s.propose(ctx, encodePut(req.GetKey(), req.GetValue()))
+	index, err := s.propose(ctx, EncodePut(req.GetKey(), req.GetValue()))
 	if err != nil {
 		return nil, failed(err)
 	}

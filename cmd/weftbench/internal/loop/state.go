@@ -18,14 +18,14 @@ var keyApplied = []byte{0}
 
 const dataPrefix = 1
 
-// state is the applied state: a Pebble database without a log, configured as
+// State is the applied state, of this loop and of other libraries that are compared: a Pebble database without a log, configured as
 // kvdemo's is.
-type state struct {
+type State struct {
 	db      *pebble.DB
 	applied uint64
 }
 
-func openState(dir string, disk stuck.Disk) (*state, error) {
+func OpenState(dir string, disk stuck.Disk) (*State, error) {
 	opts := &pebble.Options{
 		FormatMajorVersion: pebble.FormatNewest, DisableWAL: true,
 		MemTableSize: 16 << 20, CacheSize: 32 << 20, Logger: quiet{}, FS: disk.FS(),
@@ -37,7 +37,7 @@ func openState(dir string, disk stuck.Disk) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &state{db: db}
+	s := &State{db: db}
 	v, err := s.get(db, keyApplied)
 	if err == nil && len(v) == 8 {
 		s.applied = binary.BigEndian.Uint64(v)
@@ -55,7 +55,7 @@ func (quiet) Fatalf(format string, args ...any) { pebble.DefaultLogger.Fatalf(fo
 func dataKey(key string) []byte { return append([]byte{dataPrefix}, key...) }
 
 // get returns a copy of a value, nil if there is none.
-func (s *state) get(r pebble.Reader, key []byte) ([]byte, error) {
+func (s *State) get(r pebble.Reader, key []byte) ([]byte, error) {
 	v, closer, err := r.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, nil
@@ -66,12 +66,12 @@ func (s *state) get(r pebble.Reader, key []byte) ([]byte, error) {
 	return append([]byte{}, v...), closer.Close()
 }
 
-// apply applies commands, encoded by encodePut, and notes the index they bring
+// Apply applies commands, encoded by EncodePut, and notes the index they bring
 // the state to.
-func (s *state) apply(index uint64, commands [][]byte) error {
+func (s *State) Apply(index uint64, commands [][]byte) error {
 	b := s.db.NewBatch()
 	for _, c := range commands {
-		key, value, err := decodePut(c)
+		key, value, err := DecodePut(c)
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (s *state) apply(index uint64, commands [][]byte) error {
 	return s.commit(b, index)
 }
 
-func (s *state) commit(b *pebble.Batch, index uint64) error {
+func (s *State) commit(b *pebble.Batch, index uint64) error {
 	if err := b.Set(keyApplied, binary.BigEndian.AppendUint64(nil, index), nil); err != nil {
 		return err
 	}
@@ -90,11 +90,32 @@ func (s *state) commit(b *pebble.Batch, index uint64) error {
 	return b.Commit(pebble.NoSync)
 }
 
-// snapshot returns the whole state in one piece, and its index.
-func (s *state) snapshot() (data []byte, index uint64, err error) {
-	snap := s.db.NewSnapshot()
+// Applied returns the index that the commands have brought the state to.
+func (s *State) Applied() uint64 { return s.applied }
+
+// Flush makes what is applied durable.
+func (s *State) Flush() error { return s.db.Flush() }
+
+// Close flushes and closes the database.
+func (s *State) Close() error { return errors.Join(s.db.Flush(), s.db.Close()) }
+
+// Frozen is the state as of one moment, while commands go on. Read closes it.
+type Frozen struct {
+	of *State
+	at *pebble.Snapshot
+}
+
+// Freeze returns the state as of now.
+func (s *State) Freeze() *Frozen { return &Frozen{s, s.db.NewSnapshot()} }
+
+// Close forgets the state.
+func (f *Frozen) Close() error { return f.at.Close() }
+
+// Read returns the whole state in one piece, and its index.
+func (f *Frozen) Read() (data []byte, index uint64, err error) {
+	snap := f.at
 	defer func() { err = errors.Join(err, snap.Close()) }()
-	applied, err := s.get(snap, keyApplied)
+	applied, err := f.of.get(snap, keyApplied)
 	if err != nil || len(applied) != 8 {
 		return nil, 0, fmt.Errorf("no state yet: %w", errors.Join(err, pebble.ErrNotFound))
 	}
@@ -103,15 +124,15 @@ func (s *state) snapshot() (data []byte, index uint64, err error) {
 		return nil, 0, err
 	}
 	for ok := it.First(); ok; ok = it.Next() {
-		one := encodePut(string(it.Key()[1:]), it.Value())
+		one := EncodePut(string(it.Key()[1:]), it.Value())
 		data = binary.AppendUvarint(data, uint64(len(one)))
 		data = append(data, one...)
 	}
 	return data, binary.BigEndian.Uint64(applied), errors.Join(it.Error(), it.Close())
 }
 
-// restore replaces the state by that of a snapshot, durably.
-func (s *state) restore(data []byte, index uint64) error {
+// Restore replaces the state by that of a snapshot, durably.
+func (s *State) Restore(data []byte, index uint64) error {
 	b := s.db.NewBatch()
 	if err := b.DeleteRange([]byte{dataPrefix}, []byte{dataPrefix + 1}, nil); err != nil {
 		return err
@@ -121,7 +142,7 @@ func (s *state) restore(data []byte, index uint64) error {
 		if w <= 0 || n > uint64(len(data)-w) {
 			return errors.New("the snapshot is cut off")
 		}
-		key, value, err := decodePut(data[w:][:n])
+		key, value, err := DecodePut(data[w:][:n])
 		if err != nil {
 			return err
 		}
@@ -133,15 +154,16 @@ func (s *state) restore(data []byte, index uint64) error {
 	return errors.Join(s.commit(b, index), s.db.Flush())
 }
 
-// encodePut encodes a command: the key's length, the key, the value.
-func encodePut(key string, value []byte) []byte {
+// EncodePut encodes a command: the key's length, the key, the value.
+func EncodePut(key string, value []byte) []byte {
 	b := make([]byte, 0, binary.MaxVarintLen32+len(key)+len(value))
 	b = binary.AppendUvarint(b, uint64(len(key)))
 	b = append(b, key...)
 	return append(b, value...)
 }
 
-func decodePut(b []byte) (key string, value []byte, err error) {
+// DecodePut decodes a command.
+func DecodePut(b []byte) (key string, value []byte, err error) {
 	n, w := binary.Uvarint(b)
 	if w <= 0 || n > uint64(len(b)-w) {
 		return "", nil, fmt.Errorf("a command of %d bytes whose key is cut off", len(b))

@@ -1,0 +1,227 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"maps"
+	"slices"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/internal/catchup"
+	"github.com/weftraft/weft/internal/wire"
+)
+
+// catchingUp has followers that have missed entries get them within a budget, which all groups of the node share.
+//
+// An entry is missed if it is committed when the leader comes to send it: the group has gone on without the
+// follower. A follower that keeps up is sent each entry before that, so nothing here is about it. A follower
+// without which the group commits nothing (needed) takes from no budget, and never waits.
+//
+// A laggard has windows of the budget. What is sent uses them up, and what is acknowledged goes back. So the
+// bytes of all laggards that are under way in the network, or wait at their disks, are within the budget. A
+// laggard that acknowledges nothing for a while gives its windows back: what it was sent may be lost, and a disk
+// that hangs there must not hold the others' turns.
+type catchingUp struct {
+	budget *catchup.Budget // nil: none
+	free   int64
+	post   func(func(*Replica))
+	by     map[uint64]*laggard
+}
+
+// laggard is a follower that has missed entries.
+type laggard struct {
+	place *catchup.Place
+	// free is how many bytes take from no budget yet.
+	free int64
+	// Invariant: left + under is what the place holds. left is below 0 by what the last append had beyond the
+	// window.
+	left, under int64
+	waits       bool
+	sent        []sentTo // and not acknowledged, ascending
+	since       uint64   // tick of the last acknowledgement, or of the window from which nothing was sent yet
+
+	// urgency and needed are as of the tick lookedAt.
+	urgency  wire.Urgency
+	needed   bool
+	lookedAt uint64
+}
+
+// sentTo is an append: its last index, and its bytes.
+type sentTo struct {
+	last  uint64
+	bytes int64
+}
+
+const (
+	// CatchUpFree is how many bytes of missed entries a follower gets without the budget: as many as a piece of a
+	// snapshot has.
+	CatchUpFree = 256 << 10
+	// windowAppends is how many appends are a window.
+	windowAppends = 4
+	// idleWindows is after how many election timeouts a laggard that acknowledges nothing gives its windows back.
+	idleWindows = 2
+)
+
+// CatchUpWithin has followers catch up within a budget; nil ends that. free is how many bytes each gets without the
+// budget, and post runs a function in a turn of this replica.
+func (r *Replica) CatchUpWithin(budget *catchup.Budget, free int64, post func(func(*Replica))) {
+	r.catching.clear()
+	r.catching = catchingUp{budget: budget, free: free, post: post, by: map[uint64]*laggard{}}
+}
+
+// pace asks the replica for its core.
+type pace struct{ *Replica }
+
+// MaySend implements raft.Pace.
+func (p pace) MaySend(to, next uint64) bool {
+	c := &p.catching
+	if c.budget == nil || next > p.state.Commit {
+		return true
+	}
+	l := c.by[to]
+	if l == nil {
+		return true
+	}
+	l.lost(next)
+	if l.free > 0 || l.left > 0 {
+		return true
+	}
+	if l.lookedAt != p.ticks {
+		p.lookAt(to, l)
+	}
+	return l.needed || p.takeWindow(l, next)
+}
+
+// takeWindow asks for a window, and reports whether it is there.
+func (r *Replica) takeWindow(l *laggard, next uint64) bool {
+	if l.waits = !r.catching.budget.Ask(l.place, l.urgency, r.keep.behind(next), l.left+l.under+r.window()); !l.waits {
+		l.left += r.window()
+		if l.under == 0 {
+			l.since = r.ticks
+		}
+	}
+	return !l.waits
+}
+
+func (r *Replica) window() int64 { return windowAppends * int64(r.cfg.MaxAppendBytes) }
+
+// Sent implements raft.Pace.
+func (p pace) Sent(to, first, last uint64, bytes int) {
+	c := &p.catching
+	if c.budget == nil || first > p.state.Commit {
+		return
+	}
+	l := c.by[to]
+	if l == nil {
+		l = &laggard{free: c.free, lookedAt: p.ticks - 1}
+		l.place = &catchup.Place{Direction: catchup.Sending, Ready: func() {
+			c.post(func(r *Replica) { r.windowCame(to, l) })
+		}}
+		c.by[to] = l
+	}
+	switch {
+	case l.free > 0:
+		l.free -= int64(bytes)
+	case l.left > 0:
+		l.left -= int64(bytes)
+		l.under += int64(bytes)
+		l.sent = append(l.sent, sentTo{last, int64(bytes)})
+	}
+	if last >= p.state.Commit && l.left > 0 { // nothing else is missed
+		c.budget.Give(l.place, l.left)
+		l.left = 0
+	}
+}
+
+// lost takes back what the core is about to send again, from index next on.
+func (l *laggard) lost(next uint64) {
+	for n := len(l.sent) - 1; n >= 0 && l.sent[n].last >= next; n-- {
+		l.left += l.sent[n].bytes
+		l.under -= l.sent[n].bytes
+		l.sent = l.sent[:n]
+	}
+}
+
+// windowCame goes on with a laggard that has waited: the core asks again, and finds the window there.
+func (r *Replica) windowCame(to uint64, l *laggard) {
+	if r.catching.by[to] == l && l.waits {
+		r.core.ResumeAppends(to)
+		r.dirty = true
+	}
+}
+
+// acked gives back what a laggard has acknowledged.
+func (c *catchingUp) acked(m *pb.Message, tick uint64) {
+	l := c.by[m.GetFrom()]
+	if l == nil || m.GetType() != pb.MsgAppResp || m.GetReject() {
+		return
+	}
+	var bytes int64
+	for len(l.sent) > 0 && l.sent[0].last <= m.GetIndex() {
+		bytes += l.sent[0].bytes
+		l.sent = l.sent[1:]
+	}
+	if bytes == 0 {
+		return
+	}
+	l.since = tick
+	l.under -= bytes
+	over := min(bytes, max(-l.left, 0))
+	l.left += over
+	c.budget.Give(l.place, bytes-over)
+}
+
+// lookAt finds out how urgent a laggard is. The others count that could vote for what is committed.
+func (r *Replica) lookAt(to uint64, l *laggard) {
+	_, progress := r.core.Members()
+	var complete []uint64
+	for id, p := range progress {
+		other := r.catching.by[id]
+		switch {
+		case id == r.cfg.ID && r.stall.reason == nil,
+			p.State == tracker.StateReplicate && p.Match+r.cfg.MaxPromoteLag >= r.state.Commit && (other == nil || other.free > 0) && r.reachable(id):
+			complete = append(complete, id)
+		}
+	}
+	l.urgency, l.needed = urgency(r.host.conf, to, complete)
+	l.lookedAt = r.ticks
+}
+
+// tickCatchingUp forgets laggards that have caught up, and has those give back that do not get on.
+func (r *Replica) tickCatchingUp() {
+	c := &r.catching
+	if len(c.by) == 0 {
+		return
+	}
+	_, progress := r.core.Members()
+	for _, id := range slices.Sorted(maps.Keys(c.by)) {
+		l := c.by[id]
+		p, ok := progress[id]
+		switch {
+		case !ok, p.State == tracker.StateReplicate && p.Next > r.state.Commit && len(l.sent) == 0:
+			c.leave(id)
+			delete(c.by, id)
+		case !r.reachable(id), l.left+l.under > 0 && r.ticks-l.since > uint64(idleWindows*r.cfg.ElectionTick):
+			c.leave(id)
+		}
+	}
+}
+
+// leave has a follower give all back, and wait no more.
+func (c *catchingUp) leave(id uint64) {
+	if l := c.by[id]; l != nil {
+		c.budget.Leave(l.place)
+		l.left, l.under, l.sent, l.waits = 0, 0, nil, false
+	}
+}
+
+// clear forgets all laggards.
+func (c *catchingUp) clear() {
+	for _, id := range slices.Sorted(maps.Keys(c.by)) {
+		c.leave(id)
+	}
+	clear(c.by)
+}

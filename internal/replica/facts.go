@@ -1,0 +1,56 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"time"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// facts are what every part of a [Replica] or of a [Gateway] may look at: the settings, the
+// time, and how far the core, the log and the state machine are. A part has facts, its own
+// state, and a few methods of what is around it.
+//
+// Invariant: parts change the counters, and an inquiry forgets who was heard; all else is
+// changed by the Replica or the Gateway alone.
+type facts struct {
+	cfg   Config
+	count Counters
+	now   time.Duration // as of the last Tick or Flush
+	ticks uint64
+
+	// The next fields are a replica's. A gateway has no core, no log and no state machine.
+
+	state CoreState // of the core, after the last drain
+	// ledSince is the tick since which this node leads, if this node leads.
+	ledSince uint64
+	heard    map[uint64]uint64 // by node: the tick of its last message
+	// last is the end of the log: entries handed to the append stage, and
+	// proposals that the core has appended and not handed out yet.
+	last uint64
+	// host is as of the last entry handed to the apply stage, or of a snapshot that the state
+	// machine has restored, if the snapshot is ahead of the entry.
+	host *hostState
+	// emitted is the last entry handed to the apply stage.
+	emitted logMark
+	// applied is as of the last ApplyDone, or of a restored snapshot: what
+	// readers of the state machine see, and what followers are sent.
+	applied stateMark
+}
+
+// leads reports whether this node is the leader, to its own knowledge.
+func (f *facts) leads() bool { return f.state.Role == raft.StateLeader }
+
+// reachable reports whether this node has heard of another within an election
+// timeout. (A core's own note of that is cleared from time to time.)
+func (f *facts) reachable(id uint64) bool {
+	at, ok := f.heard[id]
+	return id == f.cfg.ID || ok && f.ticks-at <= uint64(f.cfg.ElectionTick)
+}
+
+// tooEarly reports whether this node leads and has not committed an entry of its
+// term. More may be committed then than it knows. Cores wait by themselves, but
+// upstream's does not where the leader is the only voter.
+func (f *facts) tooEarly() bool { return f.leads() && f.emitted.term != f.state.Term }
