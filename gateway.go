@@ -41,7 +41,7 @@ func (o Options) validateGateway() (errs []error) {
 		field string
 		set   bool
 	}{
-		{"Dir", o.Dir != ""}, {"Join", o.Join}, {"LeaderWeight", o.LeaderWeight != 0}, {"Calls", o.Calls != nil},
+		{"Dir", o.Dir != ""}, {"Join", o.Join}, {"LeaderWeight", o.LeaderWeight != 0},
 		{"ExitAfterHang", o.ExitAfterHang != 0}, {"ConfigureLog", o.ConfigureLog != nil},
 	} {
 		if set.set {
@@ -103,8 +103,33 @@ func (n *Node) openGateGroup(id uint64, options []GroupOption) (*Group, error) {
 	g.gateway, err = rawnode.NewGateway(rawnode.GatewayConfig{
 		ID: o.ID, Group: id, Transport: n.transport, Homes: n.homes, Budget: n.budget, TickInterval: o.TickInterval, Logger: o.part("gateway"), Recorder: o.recordGroup(id),
 	})
+	if err != nil {
+		return nil, err
+	}
 	g.done = g.gateway.Done
+	if g.calls, err = o.wrap(id, gateCalls{g.gateway}); err != nil {
+		g.gateway.Stop()
+	}
 	return g, err
+}
+
+// gateCalls are the calls of a gateway's group for [Options.Calls]: a read there is a query, which ctx has.
+type gateCalls struct{ *rawnode.Gateway }
+
+// query is a question of a gateway's caller, and the answer to it.
+type query struct{ request, answer []byte }
+
+// queryKey is the key of a query in a context.
+type queryKey struct{}
+
+// ReadWith implements Calls.
+func (g gateCalls) ReadWith(ctx context.Context, o rawnode.ReadOptions) (r ReadResult, err error) {
+	q, ok := ctx.Value(queryKey{}).(*query)
+	if !ok {
+		return r, refused("query", invalid.Errorf("Options.Calls has dropped the context of a call: derive contexts from it"))
+	}
+	q.answer, r, err = g.Query(ctx, q.request, o)
+	return r, err
 }
 
 // Gateway returns the gateway below, or nil at a node. It is the group's to stop.
@@ -124,8 +149,9 @@ func (g *Group) Query(ctx context.Context, request []byte, options ...ReadOption
 		if err != nil {
 			return nil, refused("query", err)
 		}
-		answer, _, err := g.gateway.Query(ctx, request, o)
-		return answer, err
+		q := &query{request: request}
+		_, err = g.calls.ReadWith(context.WithValue(ctx, queryKey{}, q), o)
+		return q.answer, err
 	}
 	if _, err := g.Read(ctx, options...); err != nil {
 		return nil, err

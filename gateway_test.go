@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft"
+	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
 	"github.com/weftraft/weft/rawnode/state"
 )
@@ -332,4 +333,57 @@ func TestVerdictsOfGatewaysHoldWhenTheLeaderIsKilled(t *testing.T) {
 	lines := load.check(t)
 	require.Subset(t, lines, process.said(t, "acked"))
 	require.Equal(t, lines, all[2].read(t)[:len(lines)])
+}
+
+// noted counts the calls of a group, as tracing does.
+type noted struct {
+	weft.Calls
+	proposed, read *int
+}
+
+func (n noted) Propose(ctx context.Context, command []byte) (weft.Result, error) {
+	*n.proposed++
+	return n.Calls.Propose(ctx, command)
+}
+
+func (n noted) ReadWith(ctx context.Context, o rawnode.ReadOptions) (weft.ReadResult, error) {
+	*n.read++
+	return n.Calls.ReadWith(ctx, o)
+}
+
+// Options.Calls sees the calls at a gateway: commands, and queries as reads.
+func TestCallsAtAGatewayAreSeen(t *testing.T) {
+	all := startCluster(t, 3)
+	var proposed, read int
+	o := weft.Options{
+		Gateway: true, Cluster: testCluster, ID: 101, Listen: "127.0.0.1:0", TickInterval: 10 * time.Millisecond,
+		Peers: map[uint64]string{1: all[1].options.Peers[1]},
+		Calls: func(_ uint64, host weft.Calls) weft.Calls { return noted{host, &proposed, &read} },
+	}
+	n, err := weft.Open(o)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, n.Close(context.Background())) }()
+	g, err := n.Group(1, nil)
+	require.NoError(t, err)
+	_, err = g.Propose(within(t), []byte("a line"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"a line"}, linesOf(t, g))
+	require.Equal(t, []int{1, 1}, []int{proposed, read})
+
+	o.ID, o.Calls = 102, func(_ uint64, host weft.Calls) weft.Calls { return strange{host} }
+	other, err := weft.Open(o)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, other.Close(context.Background())) }()
+	g, err = other.Group(1, nil)
+	require.NoError(t, err)
+	_, err = g.Query(within(t), []byte("lines"))
+	require.ErrorContains(t, err, "Options.Calls has dropped the context")
+	require.ErrorIs(t, err, weft.ErrRefused)
+}
+
+// strange drops contexts.
+type strange struct{ weft.Calls }
+
+func (s strange) ReadWith(_ context.Context, o rawnode.ReadOptions) (weft.ReadResult, error) {
+	return s.Calls.ReadWith(context.Background(), o)
 }

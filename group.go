@@ -48,7 +48,7 @@ type Group struct {
 	host     *rawnode.Host    // nil at a gateway
 	gateway  *rawnode.Gateway // nil at a node
 	machine  *front.Machine   // of host
-	calls    Calls            // of host, perhaps traced
+	calls    Calls            // of host or gateway, perhaps traced
 	comparer *compare.Replica
 
 	changes changes
@@ -317,9 +317,6 @@ func (g *Group) Propose(ctx context.Context, command []byte) (Result, error) {
 	}
 	if marked.Is(command) {
 		return Result{}, refused("propose", invalid.Errorf("the command begins with %q, which marks commands of package weft: begin it with another byte", marked.Mark))
-	}
-	if g.gateway != nil {
-		return g.gateway.Propose(ctx, command)
 	}
 	return g.calls.Propose(ctx, command)
 }

@@ -85,7 +85,8 @@ type Options struct {
 	// Metrics, unless nil, is told what the node and its groups do: for Prometheus a *metrics.Set.
 	Metrics Metrics `json:"-"`
 	// Calls, unless nil, is called when a group is opened, and returns what [Group.Propose] and
-	// [Group.Read] call in place of the group's host: for OpenTelemetry the result of tracing.Wrap.
+	// [Group.Read] call in place of the group's host: for OpenTelemetry the result of tracing.Wrap. At a gateway
+	// [Group.Query] is the read, and the context of the call must reach the given Calls.
 	Calls func(group uint64, host Calls) Calls `json:"-"`
 	// ExitAfterHang ends the process, with status 1 and a line in Logger, when writes to the log wait
 	// and none has ended for so long: the disk hangs, and a supervisor can start the node elsewhere.

@@ -111,25 +111,6 @@ type Config struct {
 	// peers. A MsgStorageAppend without responses need not be durable.
 	AsyncStorageWrites bool
 
-	// ConfChangesFirst says that the host calls ApplyConfChange for a configuration change
-	// before it reports the change's entry as applied, by Advance or by the response of the
-	// apply thread, so that a report without the call means that the host refused the change.
-	// Only Coding and Leases look at it: otherwise a change is pending until ApplyConfChange,
-	// whatever is reported, and no further change is appended before. A host that reports
-	// first, as leaders of etcd do, refuses a change by ApplyConfChange with a change of
-	// node 0, as etcd does, or calls it with the change.
-	ConfChangesFirst bool
-
-	// YieldWhenLate has a node go by its host's disk. If entries or a snapshot were handed
-	// out to be written, and nothing was reported as written for more than ElectionTick
-	// ticks, a leader drops proposals ([ErrProposalDropped]); if a majority has stored
-	// more than the leader, it also hands leadership to the voter with the longest log, and
-	// steps down if nobody has taken over after as many ticks. No late node campaigns.
-	// Reports are the responses of the append thread with AsyncStorageWrites, and else
-	// Advance. false, as upstream: a leader whose disk hangs leads until its uncommitted
-	// entries reach their bound, and then accepts nothing.
-	YieldWhenLate bool
-
 	// MaxSizePerMsg bounds the bytes of entries (as encoded) in one append message. A
 	// message may always carry one entry of any size: 0 means one entry a message, and
 	// math.MaxUint64 no bound.
@@ -161,6 +142,14 @@ type Config struct {
 	// 9.6), so that a node cut off for a while does not disturb the rest on return.
 	PreVote bool
 
+	// ReadOnlyOption says how ReadIndex requests are confirmed.
+	// [ReadOnlyLeaseBased] requires CheckQuorum.
+	ReadOnlyOption ReadOnlyOption
+
+	// Logger receives the node's log lines. nil means the package's logger (see
+	// [SetLogger]).
+	Logger Logger
+
 	// DisableProposalForwarding makes followers drop proposals with
 	// [ErrProposalDropped] rather than pass them to the leader.
 	DisableProposalForwarding bool
@@ -178,14 +167,6 @@ type Config struct {
 	// StepDownOnRemoval makes a leader step down on applying a configuration without a
 	// vote for the leader.
 	StepDownOnRemoval bool
-
-	// ReadOnlyOption says how ReadIndex requests are confirmed.
-	// [ReadOnlyLeaseBased] requires CheckQuorum.
-	ReadOnlyOption ReadOnlyOption
-
-	// Logger receives the node's log lines. nil means the package's logger (see
-	// [SetLogger]).
-	Logger Logger
 
 	// TraceLogger is part of the API; nothing is traced in this build (see
 	// [StateTraceDeployed]).
@@ -208,6 +189,25 @@ type Config struct {
 	// turn. The host has duties at a restart, and in what it drops from its log: rules E3 and
 	// E4 in early.go. 0, as upstream: an entry is applied once it is written.
 	MaxEarlyApplySize uint64
+
+	// ConfChangesFirst says that the host calls ApplyConfChange for a configuration change
+	// before it reports the change's entry as applied, by Advance or by the response of the
+	// apply thread, so that a report without the call means that the host refused the change.
+	// Only Coding and Leases look at it: otherwise a change is pending until ApplyConfChange,
+	// whatever is reported, and no further change is appended before. A host that reports
+	// first, as leaders of etcd do, refuses a change by ApplyConfChange with a change of
+	// node 0, as etcd does, or calls it with the change.
+	ConfChangesFirst bool
+
+	// YieldWhenLate has a node go by its host's disk. If entries or a snapshot were handed
+	// out to be written, and nothing was reported as written for more than ElectionTick
+	// ticks, a leader drops proposals ([ErrProposalDropped]); if a majority has stored
+	// more than the leader, it also hands leadership to the voter with the longest log, and
+	// steps down if nobody has taken over after as many ticks. No late node campaigns.
+	// Reports are the responses of the append thread with AsyncStorageWrites, and else
+	// Advance. false, as upstream: a leader whose disk hangs leads until its uncommitted
+	// entries reach their bound, and then accepts nothing.
+	YieldWhenLate bool
 
 	// Pace, unless nil, says when a member that has missed entries is sent them; nil, as upstream: at once.
 	Pace Pace

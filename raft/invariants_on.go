@@ -19,7 +19,7 @@ func (r *raft) checkInvariants() {
 		return // answers of a failed storage are made up
 	}
 	l, t := r.log, &r.log.tail
-	last := l.last().index
+	last := l.last().Index
 	holds := func(ok bool, what string) {
 		if !ok {
 			r.cfg.Logger.Panicf("raft: node %x at term %d: invariant broken: %s (applied %d, applying %d, committed %d, base %v, last %d, handed %d)",
@@ -29,20 +29,20 @@ func (r *raft) checkInvariants() {
 	holds(l.applied <= l.applying && l.applying <= l.committed, "applied <= applying <= committed")
 	holds(l.committed <= last, "committed <= last")
 	holds(0 <= t.handed && t.handed <= len(t.entries), "0 <= handed <= len(entries)")
-	holds(t.snapshot == nil || snapshotID(t.snapshot).index <= t.base.index, "snapshot <= base")
+	holds(t.snapshot == nil || snapshotID(t.snapshot).Index <= t.base.Index, "snapshot <= base")
 	if e := r.early; e != nil && e.bytes > 0 {
-		holds(t.base.index < e.index && e.index <= l.committed && e.bytes <= e.limit && e.bytes == encodingSize(t.slice(t.base.index+1, e.index+1)), "entries that may be applied early are counted")
+		holds(t.base.Index < e.index && e.index <= l.committed && e.bytes <= e.limit && e.bytes == encodingSize(t.slice(t.base.Index+1, e.index+1)), "entries that may be applied early are counted")
 	}
-	holds(!r.cfg.AsyncStorageWrites || l.applying <= max(t.base.index, l.applicable()), "applying <= written, or early within the bound")
+	holds(!r.cfg.AsyncStorageWrites || l.applying <= max(t.base.Index, l.applicable()), "applying <= written, or early within the bound")
 	prev := t.base
 	for _, e := range t.entries {
 		id := idOf(e)
-		holds(id.index == prev.index+1 && id.term >= prev.term && id.term <= r.term, "entries are consecutive, terms do not fall")
+		holds(id.Index == prev.Index+1 && id.Term >= prev.Term && id.Term <= r.term, "entries are consecutive, terms do not fall")
 		prev = id
 	}
 	ld := r.leading()
 	holds(ld == nil || r.lead == r.id && r.vote == r.id, "a leader follows itself and has voted for itself")
-	holds(ld == nil || l.last().term == r.term, "a leader's log ends in its term")
+	holds(ld == nil || l.last().Term == r.term, "a leader's log ends in its term")
 	_, campaigning := r.role.(*candidate)
 	holds(!campaigning || r.lead == None, "a candidate has no leader")
 	if c := r.coding(); c != nil {

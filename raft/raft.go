@@ -45,8 +45,8 @@ type raft struct {
 	readStates []ReadState
 	// earlyReads holds reads from before a leader had committed an entry of its term.
 	// Early reads outlive the leadership: when the node leads again it answers them,
-	// late but right.
-	earlyReads []*pb.Message
+	// late but right. Few groups ever have one, so that the list is apart.
+	earlyReads *[]*pb.Message
 
 	// quietTicks counts ticks since a follower last heard from its leader or
 	// gave its vote, since a candidate began, and at a leader since the last

@@ -94,7 +94,10 @@ func (l *leader) readIndex(m *pb.Message) {
 	if l.log.holds(ecraft.ID{Term: l.term, Index: l.log.committed}) {
 		l.startRead(m)
 	} else {
-		l.earlyReads = append(l.earlyReads, m)
+		if l.earlyReads == nil {
+			l.earlyReads = new([]*pb.Message)
+		}
+		*l.earlyReads = append(*l.earlyReads, m)
 	}
 }
 
@@ -111,10 +114,10 @@ func (l *leader) startRead(m *pb.Message) {
 
 // releaseEarlyReads starts the reads from before the first commit of the term.
 func (l *leader) releaseEarlyReads() {
-	if len(l.earlyReads) == 0 || !l.log.holds(ecraft.ID{Term: l.term, Index: l.log.committed}) {
+	if l.earlyReads == nil || !l.log.holds(ecraft.ID{Term: l.term, Index: l.log.committed}) {
 		return
 	}
-	early := l.earlyReads
+	early := *l.earlyReads
 	l.earlyReads = nil
 	for _, m := range early {
 		l.startRead(m)

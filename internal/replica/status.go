@@ -32,15 +32,21 @@ func (r *Replica) Fail(err error) { r.fail(err) }
 // Bytes returns the size of the entries that are written.
 func (a *Append) Bytes() int { return a.bytes }
 
+// Brief is Status without what has to be gathered: members' progress, settings and first members, coding, leases and weights.
+func (r *Replica) Brief() Status {
+	now := r.core.State()
+	return Status{
+		ID: r.cfg.ID, Group: r.cfg.Group, Term: now.Term, Commit: now.Commit, Applied: now.Applied, Lead: now.Lead, Role: now.Role,
+		LastIndex: r.last, Emitted: r.emitted.index, Members: r.host.conf,
+		Waiting: r.calls.live, Queued: r.outbox.queued, Stalled: r.stall.reason, Resolve: r.resolving.stats, Send: r.sends.stats, Counters: r.count,
+		Unaddressed: r.unaddressed,
+	}
+}
+
 // Status returns a copy of the replica's view of itself and its group.
 func (r *Replica) Status() Status {
-	now := r.core.State()
-	s := Status{
-		ID: r.cfg.ID, Group: r.cfg.Group, Term: now.Term, Commit: now.Commit, Applied: now.Applied, Lead: now.Lead, Role: now.Role,
-		LastIndex: r.last, Emitted: r.emitted.index, Members: r.host.conf, FirstMembers: r.founding.nodes(),
-		Waiting: r.calls.live, Queued: r.outbox.queued, Stalled: r.stall.reason, Resolve: r.resolving.stats, Send: r.sends.stats, Counters: r.count,
-		Coding: r.codingState(), Leases: r.leaseState(), Unaddressed: r.unaddressed, Settings: r.settings.misfits(),
-	}
+	s := r.Brief()
+	s.FirstMembers, s.Settings, s.Coding, s.Leases = r.founding.nodes(), r.settings.misfits(), r.codingState(), r.leaseState()
 	r.countNames(&s.Counters)
 	s.Weight, _ = r.placing.weightOf(r.cfg.ID)
 	if !r.leads() {

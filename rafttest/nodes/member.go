@@ -224,7 +224,10 @@ func (m *member) TurnEnds() {
 		m.meets(momentElected)
 	}
 	m.role = st.Role
-	status := m.r.Status()
+	status := m.r.Brief()
+	if st.Role == raft.StateLeader {
+		status = m.r.Status()
+	}
 	m.gauges(&status)
 	m.looksAtCommit(&status)
 	m.countNames()

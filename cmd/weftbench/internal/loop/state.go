@@ -25,6 +25,7 @@ type State struct {
 	applied uint64
 }
 
+// OpenState opens the state in a directory, which is made if it is not there; an empty disk is the directory's own.
 func OpenState(dir string, disk stuck.Disk) (*State, error) {
 	opts := &pebble.Options{
 		FormatMajorVersion: pebble.FormatNewest, DisableWAL: true,
