@@ -253,7 +253,7 @@ bench-host-quick: ## the same, printed, with short rounds (about 90 seconds)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench host --quick
 
 .PHONY: bench-peers
-bench-peers: ## Host beside dragonboat, hashicorp/raft and a minimal loop, into docs/data/peers.md (about 75 minutes)
+bench-peers: ## Host beside dragonboat, hashicorp/raft and a minimal loop, into docs/data/peers.md (an hour or so)
 	cd cmd/weftbench/peers && $(GO) run . bench --out $(CURDIR)/docs/data/peers.md $(BENCH)
 
 .PHONY: bench-peers-quick

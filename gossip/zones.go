@@ -20,11 +20,8 @@ import (
 // zoned reports whether a node goes by zones.
 func (p Peers) zoned(self uint64) bool { return p.Zone != nil && p.Zone(self) != "" }
 
-// near reports whether two members stand in one zone. A member whose zone is not known has a zone of its own.
-func (p Peers) near(a, b uint64) bool {
-	zone := p.Zone(a)
-	return a == b || zone != "" && zone == p.Zone(b)
-}
+// near reports whether a member stands in the zone of a node that goes by zones.
+func (p Peers) near(self, id uint64) bool { return p.Zone(self) == p.Zone(id) }
 
 // zonePushes appends the pushes of the member in a slot, one of the first slots, which are not readers'.
 func (p Peers) zonePushes(h *ecraft.Header, slots, slot int, index uint64, dst []Push) []Push {
@@ -63,7 +60,8 @@ func (p Peers) zonePushes(h *ecraft.Header, slots, slot int, index uint64, dst [
 	return append(dst, readers...)
 }
 
-// zonesOf returns the zone of each slot, as the first slot in the zone.
+// zonesOf returns the zone of each slot, as the first slot in the zone. A member whose zone is not known has a zone
+// of its own.
 func (p Peers) zonesOf(h *ecraft.Header) []int {
 	zones, names := make([]int, h.Slots), make([]string, h.Slots)
 	for at, id := range h.Members {

@@ -69,7 +69,8 @@ type Pace interface {
 	// MaySend reports whether a member may be sent entries from index next on. After false, the leader asks again
 	// when it hears from the member, when it commits, and when the host calls [RawNode.ResumeAppends].
 	MaySend(to, next uint64) bool
-	// Sent says that a member is being sent the entries from index first to last, of so many bytes.
+	// Sent says that a member is being sent the entries from index first to last: so many bytes of payload, as
+	// MaxInflightBytes counts them.
 	Sent(to, first, last uint64, bytes int)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weftraft/weft/cmd/internal/nodes"
 	"github.com/weftraft/weft/cmd/weftbench/internal/hostnode"
 )
 
@@ -24,7 +25,7 @@ func newHostNode() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if cfg.Peers, err = parsePeers(peers); err != nil {
+			if cfg.Peers, err = nodes.ParsePeers(peers); err != nil {
 				return err
 			}
 			if cfg.Peers[cfg.ID] == "" {
@@ -32,7 +33,7 @@ func newHostNode() *cobra.Command {
 			}
 			ctx := cmd.Context()
 			if withEOF {
-				ctx = untilEOF(ctx, cmd.InOrStdin())
+				ctx = nodes.UntilEOF(ctx, cmd.InOrStdin())
 			}
 			return hostnode.Run(ctx, cfg)
 		},

@@ -8,12 +8,11 @@ import (
 	"fmt"
 	"os"
 	"runtime/pprof"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/weftraft/weft/cmd/internal/nodes"
 	"github.com/weftraft/weft/cmd/weftbench/internal/loop"
 )
 
@@ -31,7 +30,7 @@ func newLoop() *cobra.Command {
 		Short: "Run one node of the minimal loop on go.etcd.io/raft",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if cfg.Peers, err = parsePeers(peers); err != nil {
+			if cfg.Peers, err = nodes.ParsePeers(peers); err != nil {
 				return err
 			}
 			if cfg.Peers[cfg.ID] == "" {
@@ -39,7 +38,7 @@ func newLoop() *cobra.Command {
 			}
 			ctx := cmd.Context()
 			if withEOF {
-				ctx = untilEOF(ctx, cmd.InOrStdin())
+				ctx = nodes.UntilEOF(ctx, cmd.InOrStdin())
 			}
 			if profile != "" {
 				stop, err := startProfile(profile)
@@ -79,18 +78,4 @@ func startProfile(path string) (stop func() error, err error) {
 		pprof.StopCPUProfile()
 		return f.Close()
 	}, nil
-}
-
-// parsePeers reads "1=host:port,2=host:port".
-func parsePeers(s string) (map[uint64]string, error) {
-	peers := map[uint64]string{}
-	for part := range strings.SplitSeq(s, ",") {
-		id, address, ok := strings.Cut(part, "=")
-		n, err := strconv.ParseUint(id, 10, 64)
-		if !ok || err != nil || n == 0 || peers[n] != "" {
-			return nil, fmt.Errorf("--peers: %q, want id=host:port, each id once", part)
-		}
-		peers[n] = address
-	}
-	return peers, nil
 }

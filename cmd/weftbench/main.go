@@ -33,7 +33,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -129,14 +128,4 @@ func (p *programs) inData(named string, run func(kvdemo, dir string) error) (err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
 	return run(kvdemo, dir)
-}
-
-// untilEOF returns a context that ends when r does.
-func untilEOF(ctx context.Context, r io.Reader) context.Context {
-	ctx, cancel := context.WithCancelCause(ctx)
-	go func() {
-		_, _ = io.Copy(io.Discard, r) // an error is an end, too
-		cancel(errors.New("standard input ended"))
-	}()
-	return ctx
 }

@@ -235,7 +235,7 @@ func (p *processors) wantFull(busy, now float64) bool {
 		p.turns = new(turns)
 		p.begin()
 	case p.count && busy < busyTo:
-		p.count, p.full, p.trying, p.known = false, false, false, turn{}
+		p.count, p.full, p.trying, p.turns = false, false, false, nil
 	case p.count && p.trying:
 		p.judge(now)
 	case p.count:
@@ -267,33 +267,40 @@ func (p *processors) look(now float64) {
 
 // judge ends a trial when its entries tell enough, or wait for too long.
 func (p *processors) judge(now float64) {
-	t := &p.turn
-	slow := t.slower(&p.known, now)
-	if p.entries.Len() > 0 && !slow {
-		w := p.entries.Front()
-		slow = t.from > 0 && w.index >= t.from && now-w.at > trialWait*max(p.known.max, t.begun-p.began)
-	}
-	if !slow && !t.whole(now) {
+	slow := p.turn.slower(&p.known, now) || p.stuck(now)
+	if !slow && !p.turn.whole(now) {
 		return
 	}
-	better, clear := false, false
-	if !slow {
-		coded, full := t, &p.known
-		if p.full {
-			coded, full = full, t
-		}
-		r := coded.ratio(full)
-		better, clear = p.full == (r >= codingGain), far(r)
-	}
+	better, clear := p.verdict()
 	switch {
-	case !better:
+	case slow || !better:
 		p.full, p.again = !p.full, false
 		p.wait, p.gap = p.gap, min(2*p.gap, longestGap)
 	case clear || p.again:
-		p.again, p.wait, p.gap, p.tried = false, firstGap, firstGap, *t
+		p.again, p.wait, p.gap, p.tried = false, firstGap, firstGap, p.turn
 	default:
 		p.full, p.again, p.wait = !p.full, true, repeatGap
 	}
 	p.trying, p.won, p.next = false, p.full, 0
 	p.begin()
+}
+
+// stuck reports whether an entry of a trial waits far longer than any before.
+func (p *processors) stuck(now float64) bool {
+	t := &p.turn
+	if p.entries.Len() == 0 || t.from == 0 {
+		return false
+	}
+	w := p.entries.Front()
+	return w.index >= t.from && now-w.at > trialWait*max(p.known.max, t.begun-p.began)
+}
+
+// verdict reports whether what is tried is better than what was known, and whether clearly.
+func (p *processors) verdict() (better, clear bool) {
+	coded, full := &p.turn, &p.known
+	if p.full {
+		coded, full = full, coded
+	}
+	r := coded.ratio(full)
+	return p.full == (r >= codingGain), far(r)
 }

@@ -35,7 +35,7 @@ func New(bytes int64, now func() time.Duration) *Budget {
 	return &Budget{now: now, lanes: [2]lane{newLane(bytes), newLane(bytes)}}
 }
 
-// Stats says what is under way in one direction, and what waits; rawnode.Stats has the same fields, and says
+// Stats says what is under way in one direction, and what waits; rawnode.CatchUpStats has the same fields, and says
 // what each means.
 type Stats struct {
 	LimitBytes, UsedBytes int64

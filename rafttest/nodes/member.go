@@ -224,10 +224,11 @@ func (m *member) TurnEnds() {
 		m.meets(momentElected)
 	}
 	m.role = st.Role
-	status := m.r.Brief()
-	if st.Role == raft.StateLeader {
-		status = m.r.Status()
+	look := m.r.Brief
+	if st.Role == raft.StateLeader { // looksAtCommit asks for more of a leader
+		look = m.r.Status
 	}
+	status := look()
 	m.gauges(&status)
 	m.looksAtCommit(&status)
 	m.countNames()

@@ -122,7 +122,9 @@ func (n *hashiNode) ApplyBatch(logs []*raft.Log) []any {
 func (n *hashiNode) Apply(l *raft.Log) any { return n.ApplyBatch([]*raft.Log{l})[0] }
 
 // Snapshot implements raft.FSM.
-func (n *hashiNode) Snapshot() (raft.FSMSnapshot, error) { return hashiSnapshot{n.state.Freeze()}, nil }
+func (n *hashiNode) Snapshot() (raft.FSMSnapshot, error) {
+	return &hashiSnapshot{Frozen: n.state.Freeze()}, nil
+}
 
 // Restore implements raft.FSM.
 func (n *hashiNode) Restore(r io.ReadCloser) error {
@@ -130,10 +132,14 @@ func (n *hashiNode) Restore(r io.ReadCloser) error {
 }
 
 // hashiSnapshot is the state as of one moment.
-type hashiSnapshot struct{ *loop.Frozen }
+type hashiSnapshot struct {
+	*loop.Frozen
+	read bool // which closes it
+}
 
 // Persist implements raft.FSMSnapshot.
-func (f hashiSnapshot) Persist(sink raft.SnapshotSink) error {
+func (f *hashiSnapshot) Persist(sink raft.SnapshotSink) error {
+	f.read = true
 	data, index, err := f.Read()
 	if err == nil {
 		_, err = sink.Write(append(binary.BigEndian.AppendUint64(nil, index), data...))
@@ -144,5 +150,9 @@ func (f hashiSnapshot) Persist(sink raft.SnapshotSink) error {
 	return sink.Close()
 }
 
-// Release implements raft.FSMSnapshot: Persist has closed what was frozen.
-func (hashiSnapshot) Release() {}
+// Release implements raft.FSMSnapshot.
+func (f *hashiSnapshot) Release() {
+	if !f.read {
+		_ = f.Close() // nothing is written
+	}
+}

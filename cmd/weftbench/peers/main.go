@@ -7,17 +7,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/weftraft/weft/cmd/internal/nodes"
 	"github.com/weftraft/weft/internal/lab"
 )
 
@@ -42,18 +41,13 @@ func serveCommand() *cobra.Command {
 			if i < 0 {
 				return fmt.Errorf("--side: %q, want one of %s", name, names())
 			}
-			if s.Peers, err = parseMembers(members); err != nil {
+			if s.Peers, err = nodes.ParsePeers(members); err != nil {
 				return err
 			}
 			if s.Peers[s.ID] == "" {
 				return fmt.Errorf("--id: %d, want a member named in --peers", s.ID)
 			}
-			ctx, cancel := context.WithCancelCause(cmd.Context())
-			go func() {
-				_, _ = io.Copy(io.Discard, cmd.InOrStdin()) // an error is an end, too
-				cancel(errors.New("standard input ended"))
-			}()
-			return serve(ctx, sides[i], s, orders)
+			return serve(nodes.UntilEOF(cmd.Context(), cmd.InOrStdin()), sides[i], s, orders)
 		},
 	}
 	f := cmd.Flags()
@@ -74,20 +68,6 @@ func names() string {
 		all = append(all, s.name)
 	}
 	return strings.Join(all, ", ")
-}
-
-// parseMembers reads "1=host:port,2=host:port".
-func parseMembers(list string) (map[uint64]string, error) {
-	all := map[uint64]string{}
-	for part := range strings.SplitSeq(list, ",") {
-		id, address, ok := strings.Cut(part, "=")
-		n, err := strconv.ParseUint(id, 10, 64)
-		if !ok || err != nil || n == 0 || all[n] != "" {
-			return nil, fmt.Errorf("--peers: %q, want id=host:port,... with ids of 1 or more, each once", list)
-		}
-		all[n] = address
-	}
-	return all, nil
 }
 
 func benchCommand() *cobra.Command {

@@ -59,6 +59,4 @@ func TestBadFlagsAreRefused(t *testing.T) {
 		_, err := b.run(t.Context())
 		require.ErrorContains(t, err, flag)
 	}
-	_, err := parseMembers("1=a:1,1=b:2")
-	require.ErrorContains(t, err, "--peers")
 }

@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -33,42 +32,55 @@ type inside struct {
 	P50, P99 float64 // milliseconds
 }
 
-// serve runs a node that takes orders by HTTP.
+// front is how a node is reached: it takes orders by HTTP, and has clients behind gRPC.
+type front struct {
+	kv      kvpb.KVServer
+	rpc     *grpc.Server
+	serving sync.WaitGroup
+}
+
+// serve runs a node that takes orders at an address.
 func serve(ctx context.Context, s side, with settings, address string) error {
-	l, err := net.Listen("tcp", address)
+	orders, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.run(ctx, with, func(kv kvpb.KVServer) (stop func()) {
-		rpc := grpc.NewServer(grpc.MaxRecvMsgSize(maxCallBytes), grpc.MaxSendMsgSize(maxCallBytes))
-		kvpb.RegisterKVServer(rpc, kv)
+	return s.run(ctx, with, func(kv kvpb.KVServer) (stop func()) {
+		f := &front{kv: kv, rpc: grpc.NewServer(grpc.MaxRecvMsgSize(maxCallBytes), grpc.MaxSendMsgSize(maxCallBytes))}
+		kvpb.RegisterKVServer(f.rpc, kv)
 		mux := http.NewServeMux()
-		mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
-			s, err := kv.Status(r.Context(), &kvpb.StatusRequest{})
-			answer(w, status{s.GetId(), s.GetLeader(), s.GetTerm(), s.GetApplied()}, err)
-		})
-		var serving sync.WaitGroup
-		mux.HandleFunc("POST /listen", func(w http.ResponseWriter, _ *http.Request) {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				answer(w, nil, err)
-				return
-			}
-			serving.Go(func() { _ = rpc.Serve(l) }) // ends with Stop
-			answer(w, l.Addr().String(), nil)
-		})
-		mux.HandleFunc("POST /load", func(w http.ResponseWriter, r *http.Request) {
-			done, err := load(r, kv)
-			answer(w, done, err)
-		})
+		mux.HandleFunc("GET /status", f.status)
+		mux.HandleFunc("POST /listen", f.listen)
+		mux.HandleFunc("POST /load", f.load)
 		server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-		serving.Go(func() { _ = server.Serve(l) }) // ends with Close
+		f.serving.Go(func() { _ = server.Serve(orders) }) // ends with Close
 		return func() {
-			rpc.Stop()
+			f.rpc.Stop()
 			_ = server.Close() // nobody waits for an order
-			serving.Wait()
+			f.serving.Wait()
 		}
-	}))
+	})
+}
+
+func (f *front) status(w http.ResponseWriter, r *http.Request) {
+	s, err := f.kv.Status(r.Context(), &kvpb.StatusRequest{})
+	answer(w, status{s.GetId(), s.GetLeader(), s.GetTerm(), s.GetApplied()}, err)
+}
+
+// listen serves clients at a port of its own, and answers with its address.
+func (f *front) listen(w http.ResponseWriter, _ *http.Request) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		answer(w, nil, err)
+		return
+	}
+	f.serving.Go(func() { _ = f.rpc.Serve(l) }) // ends with Stop
+	answer(w, l.Addr().String(), nil)
+}
+
+func (f *front) load(w http.ResponseWriter, r *http.Request) {
+	done, err := load(r, f.kv)
+	answer(w, done, err)
 }
 
 func answer(w http.ResponseWriter, v any, err error) {
