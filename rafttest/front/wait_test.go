@@ -1,11 +1,13 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package weft_test
+package front_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"testing"
 	"time"
 
@@ -13,6 +15,19 @@ import (
 
 	"github.com/weftraft/weft"
 )
+
+// votes is a state: how many each candidate has.
+type votes map[string]int
+
+func newVotes() votes { return votes{} }
+
+func (v votes) Apply(command []byte) any {
+	v[string(command)]++
+	return v[string(command)]
+}
+
+func (v votes) Write(w io.Writer) error { return json.NewEncoder(w).Encode(v) }
+func (v votes) Read(r io.Reader) error  { return json.NewDecoder(r).Decode(&v) }
 
 func openVotes(t *testing.T) (*weft.Node, *weft.Replicated[votes]) {
 	node, err := weft.Open(weft.Options{

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package weft_test
+package front_test
 
 import (
 	"context"
@@ -214,13 +214,13 @@ func TestOptionsOfAGateway(t *testing.T) {
 	o.Listen = ":0"
 	_, err := weft.Open(o)
 	require.ErrorContains(t, err, "Options.Advertise is empty, and nodes cannot dial the address of Listen")
-	_, err = weft.OpenMemory(good, 1, newVotes)
+	_, err = weft.OpenMemory(good, 1, func() votes { return votes{} })
 	require.ErrorContains(t, err, "is a gateway")
 	n, err := weft.Open(good)
 	require.NoError(t, err)
 	_, err = n.Group(1, &journal{})
 	require.ErrorContains(t, err, "a gateway has no state: pass nil")
-	_, err = weft.Replicate(n, 1, newVotes)
+	_, err = weft.Replicate(n, 1, func() votes { return votes{} })
 	require.ErrorContains(t, err, "a gateway has no state")
 	require.ErrorContains(t, n.SetLeaderWeight(3), "is a gateway")
 	require.NoError(t, n.Close(context.Background()))
