@@ -330,6 +330,10 @@ bench-redis-quick: ycsb etcd-released ## the same, printed, with one short round
 papers: ## the figures of four papers beside Weft, in virtual time, into docs/papers.md and docs/data (about 6 minutes)
 	$(GO) run ./cmd/weftbench papers --out docs
 
+.PHONY: papers-real
+papers-real: ## those figures that can run as processes of this machine, into docs/data/papers-real.md (about 20 minutes)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench papers --net real --out docs
+
 .PHONY: compartments
 compartments: ## one compartment after the other, in virtual time, into docs/data/compartments.md (about a minute)
 	$(GO) run ./cmd/weftbench compartments --out docs/data/compartments.md
