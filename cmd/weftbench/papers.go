@@ -90,6 +90,7 @@ func newPapers() *cobra.Command {
 	flags.BoolVar(&list, "list", false, "list the rows, and run nothing")
 	flags.StringVar(&net, "net", "sim", "sim: virtual time; real: the rows that can run on this machine")
 	flags.StringVar(&out, "out", "", "write papers.md, data/papers.md and the pictures into this directory; with --net real, data/papers-real.md")
+	flags.StringVar(&bench.Etcd, "etcd", ".cache/etcd-released/etcd", "with --net real: the program of etcd that make etcd-released built")
 	flags.BoolVar(&bench.Short, "quick", false, "a fraction of each run, one round, to look at")
 	flags.IntVar(&bench.Rounds, "rounds", lab.LeastRounds, "with --net real: how often each load is measured for each side, in turn")
 	flags.StringVar(&data, "data", "", "with --net real: directory for the nodes' data (default: a temporary one)")

@@ -72,10 +72,10 @@ type Bench struct {
 	Progress io.Writer
 	// Short makes runs a fraction as long, for tests.
 	Short bool
-	// Kvdemo is the program of rows that run by processes, Dir a directory for their data, and Rounds how
-	// often a load is measured.
-	Kvdemo, Dir string
-	Rounds      int
+	// Kvdemo and Etcd, as released, are the programs of rows that run by processes, Dir is a directory for
+	// their data, and Rounds how often a load is measured.
+	Kvdemo, Etcd, Dir string
+	Rounds            int
 }
 
 // Result is what was measured for a row.
