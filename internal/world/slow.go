@@ -16,14 +16,40 @@ type SlowSeeds struct {
 	by       [len(slowFaults)]uint64
 }
 
-// slowFaults are the counters of these faults, in each simulator that has them; SlowSyncs are of slow disks.
-var slowFaults = [...]string{"HungDisks", "SlowDisks", "SlowSyncs", "SlowMachines", "SlowLinks", "HeldLinks"}
+// slowFaults are the counters of these faults, in each simulator that has them.
+var slowFaults = [...]string{"HungDisks", "SlowDisks", "SlowMachines", "SlowLinks", "HeldLinks"}
+
+// SlowFloor says in how many seeds, of so many that a test runs, there is each of these faults at least.
+type SlowFloor struct{ Of, Least uint64 }
+
+// SlowFloors returns the floors of the tests of simulators in `make test`. Together they have each
+// fault in 2,000 seeds.
+func SlowFloors() map[string]SlowFloor {
+	return map[string]SlowFloor{
+		"TestSim": {2000, 500}, "TestCoded": {2000, 550}, "TestCodedFalls": {1000, 260}, "TestLeased": {1500, 400},
+		"TestNodes": {1000, 230}, "TestGates": {150, 30}, "TestEarly": {300, 70},
+	}
+}
+
+// Fewer returns the faults in fewer seeds than the floor of a test, if that many seeds ran.
+func (s SlowSeeds) Fewer(test string) (names []string) {
+	floor := SlowFloors()[test]
+	for i, name := range slowFaults {
+		if s.all >= floor.Of && s.by[i] < floor.Least {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 // Add counts a seed by the counters of its run, a struct as for [AddCounts].
 func (s *SlowSeeds) Add(counts any) {
 	s.all++
 	had := false
 	counters(reflect.ValueOf(counts), func(name string, c reflect.Value) {
+		if name == "SlowSyncs" { // what a slow disk is in package rafttest
+			name = "SlowDisks"
+		}
 		if i := slices.Index(slowFaults[:], name); i >= 0 && c.Uint() > 0 {
 			s.by[i]++
 			had = true
