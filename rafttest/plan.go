@@ -212,7 +212,7 @@ func (p *plan) drawProcess(d world.Draws, opts options) {
 // reads stand none of these.
 func (p *plan) drawMachines(d world.Draws, opts options) {
 	p.links.Slower, p.links.SlowRate = 10, 100e3
-	if p.lease || opts.Brief || opts.Bare || !d.Chance(0.6) {
+	if p.lease || opts.Brief || opts.Bare || !d.Chance(0.75) {
 		return
 	}
 	every := func() time.Duration { return d.Every(0.5, 200*time.Millisecond, 4*time.Second) }

@@ -26,8 +26,8 @@ type SlowFloor struct{ Of, Least uint64 }
 // fault in 2,000 seeds.
 func SlowFloors() map[string]SlowFloor {
 	return map[string]SlowFloor{
-		"TestSim": {2000, 500}, "TestCoded": {2000, 550}, "TestCodedFalls": {1000, 260}, "TestLeased": {1500, 400},
-		"TestNodes": {1000, 230}, "TestGates": {150, 30}, "TestEarly": {300, 70},
+		"TestSim": {2000, 540}, "TestCoded": {2000, 520}, "TestCodedFalls": {1000, 250}, "TestLeased": {1500, 340},
+		"TestEarly": {300, 80}, "TestNodes": {1000, 235}, "TestGates": {150, 35},
 	}
 }
 

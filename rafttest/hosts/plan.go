@@ -106,7 +106,7 @@ func drawPlan(d world.Draws) plan {
 // without, and so make way for more.
 func (p *plan) drawMachines(d world.Draws) {
 	p.links.Slower, p.links.SlowRate = 10, 1e6
-	if !d.Chance(0.6) {
+	if !d.Chance(0.75) {
 		return
 	}
 	p.links.Echo = d.Rate(0.5, 0.01, 0.3)
