@@ -221,6 +221,9 @@ func (p *plan) drawMachines(d world.Draws, opts options) {
 	if d.Chance(0.3) {
 		p.links.Frames = d.Between(4, 64)
 	}
+	if p.slowDsk == 0 {
+		p.slowDsk = every()
+	}
 }
 
 // soften leaves a plan with faults under which lease-based reads are
