@@ -60,12 +60,12 @@ test-simulators: ## tests under rafttest, the core's invariants and its coverage
 
 .PHONY: lane-cores
 lane-cores:
-	nice $(GO) test -vet=off -timeout 15m $(GOTEST) ./rafttest
+	nice $(GO) test -vet=off -timeout 20m $(GOTEST) ./rafttest
 
 .PHONY: lane-others
 lane-others:
-	nice $(GO) test -vet=off -timeout 15m -p 1 $(GOTEST) $$($(GO) list ./rafttest/... | grep -vE '/(rafttest|shim)$$')
-	cd $(LOCKSTEP) && nice $(GO) test -vet=off -v -timeout 15m $(GOTEST) ./...
+	nice $(GO) test -vet=off -timeout 20m -p 1 $(GOTEST) $$($(GO) list ./rafttest/... | grep -vE '/(rafttest|shim)$$')
+	cd $(LOCKSTEP) && nice $(GO) test -vet=off -v -timeout 20m $(GOTEST) ./...
 	@nice $(MAKE) --no-print-directory invariants cover
 
 .PHONY: test-redis

@@ -19,13 +19,13 @@ type SlowSeeds struct {
 // slowFaults are the counters of these faults, in each simulator that has them.
 var slowFaults = [...]string{"HungDisks", "SlowDisks", "SlowMachines", "SlowLinks", "HeldLinks"}
 
-// SlowFloor says in how many seeds, of so many that a test runs, there is each of these faults at least.
-type SlowFloor struct{ Of, Least uint64 }
+// slowFloor says in how many seeds, of so many that a test runs, there is each of these faults at least.
+type slowFloor struct{ Of, Least uint64 }
 
-// SlowFloors returns the floors of the tests of simulators in `make test`. Together they have each
+// slowFloors returns the floors of the tests of simulators in `make test`. Together they have each
 // fault in 2,000 seeds.
-func SlowFloors() map[string]SlowFloor {
-	return map[string]SlowFloor{
+func slowFloors() map[string]slowFloor {
+	return map[string]slowFloor{
 		"TestSim": {2000, 540}, "TestCoded": {2000, 520}, "TestCodedFalls": {1000, 250}, "TestLeased": {1500, 340},
 		"TestEarly": {300, 80}, "TestNodes": {1000, 235}, "TestGates": {150, 35},
 	}
@@ -33,7 +33,7 @@ func SlowFloors() map[string]SlowFloor {
 
 // Fewer returns the faults in fewer seeds than the floor of a test, if that many seeds ran.
 func (s SlowSeeds) Fewer(test string) (names []string) {
-	floor := SlowFloors()[test]
+	floor := slowFloors()[test]
 	for i, name := range slowFaults {
 		if s.all >= floor.Of && s.by[i] < floor.Least {
 			names = append(names, name)

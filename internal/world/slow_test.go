@@ -11,14 +11,14 @@ import (
 
 func TestSlowFloors(t *testing.T) {
 	sum := uint64(0)
-	for _, floor := range SlowFloors() {
+	for _, floor := range slowFloors() {
 		sum += floor.Least
 	}
 	require.GreaterOrEqual(t, sum, uint64(2000))
 
 	type counts struct{ HungDisks, SlowSyncs, SlowMachines, SlowLinks, HeldLinks uint64 }
 	var slow SlowSeeds
-	floor := SlowFloors()["TestSim"]
+	floor := slowFloors()["TestSim"]
 	for seed := range floor.Of {
 		c := counts{SlowSyncs: 1, SlowMachines: 1, SlowLinks: 1, HeldLinks: 1}
 		if seed < floor.Least-1 {
