@@ -205,8 +205,8 @@ func (p *plan) drawFaults(d world.Draws) {
 
 // drawMachines draws the faults of machines that report no error.
 func (p *plan) drawMachines(d world.Draws) {
-	p.hungDisk = d.Every(0.45, 150*time.Millisecond, 2*time.Second)
-	p.slowMachine = d.Every(0.45, 150*time.Millisecond, 2*time.Second)
+	p.hungDisk = d.Every(0.3, 150*time.Millisecond, 2*time.Second)
+	p.slowMachine = d.Every(0.3, 150*time.Millisecond, 2*time.Second)
 	p.damage = d.Every(0.3, 150*time.Millisecond, 2*time.Second)
 }
 
