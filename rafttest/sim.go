@@ -254,7 +254,7 @@ func (s *sim) running() []*node {
 func (s *sim) leading() *node {
 	var best *node
 	for _, n := range s.nodes {
-		if n.up() && s.check.nodes[n.id].role == raft.StateLeader && (best == nil || s.check.nodes[n.id].hard.term > s.check.nodes[best.id].hard.term) {
+		if n.up() && n.proc.leads() && (best == nil || s.check.nodes[n.id].hard.term > s.check.nodes[best.id].hard.term) {
 			best = n
 		}
 	}
