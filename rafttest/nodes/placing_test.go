@@ -16,11 +16,12 @@ import (
 
 var placingSeeds = flag.Uint64("placing-seeds", 4, "how many seeds the tests of placement run, from -first on")
 
-// writer writes one value after the other at a node, and notes how long each write takes.
+// writer writes one value after the other at a node, and notes how long each write takes. Of its calls, a share may be reads.
 type writer struct {
-	s    *scenario
-	n    *node
-	took []time.Duration
+	s     *scenario
+	n     *node
+	reads float64
+	took  []time.Duration
 }
 
 func (s *scenario) addWriter(n *node) *writer {
@@ -40,15 +41,20 @@ func (w *writer) next() {
 		again()
 		return
 	}
-	s.history.operations++
-	op := &operation{id: s.history.operations, verb: verbPut, key: storeKeys - 1, value: s.history.operations, seq: 1, padding: int(s.rng.Scale(s.plan.smallest, s.plan.largest))}
 	ended := false
+	end := func() {
+		ended = true
+		w.took = append(w.took, s.Now()-began)
+		again()
+	}
 	w.n.bound(func() {
-		m.propose(op, s.plan.deadline, func(answer, error) {
-			ended = true
-			w.took = append(w.took, s.Now()-began)
-			again()
-		})
+		if s.rng.Chance(w.reads) {
+			m.read(storeKeys-1, s.plan.deadline, func(error) { end() })
+			return
+		}
+		s.history.operations++
+		op := &operation{id: s.history.operations, verb: verbPut, key: storeKeys - 1, value: s.history.operations, seq: 1, padding: int(s.rng.Scale(s.plan.smallest, s.plan.largest))}
+		m.propose(op, s.plan.deadline, func(answer, error) { end() })
 	})()
 	s.After(s.plan.deadline+2*electionTime, func() {
 		if !ended { // its node has stopped
@@ -57,18 +63,23 @@ func (w *writer) next() {
 	})
 }
 
-// median returns the median of the durations that writers note in a time, and forgets them.
-func (s *scenario) median(writers []*writer, during time.Duration) time.Duration {
+// took returns the durations that writers note in a time, sorted.
+func (s *scenario) took(writers []*writer, during time.Duration) (all []time.Duration) {
 	for _, w := range writers {
 		w.took = nil
 	}
 	s.pass(during)
-	var all []time.Duration
 	for _, w := range writers {
 		all = append(all, w.took...)
 	}
-	require.NotEmpty(s.t, all, "writes")
+	require.NotEmpty(s.t, all, "calls")
 	slices.Sort(all)
+	return all
+}
+
+// median returns the median of the durations that writers note in a time.
+func (s *scenario) median(writers []*writer, during time.Duration) time.Duration {
+	all := s.took(writers, during)
 	return all[len(all)/2]
 }
 
