@@ -275,7 +275,7 @@ func TestPreferredNodeLeads(t *testing.T) {
 	require.NotZero(t, preferred)
 }
 
-// TestLeadershipLeavesSlowLinks has what a leader sends and receives take ten times as long. Within nine election timeouts another member
+// TestLeadershipLeavesSlowLinks has what a leader sends and receives, or only what it sends, take ten times as long. Within nine election timeouts another member
 // leads, and writes at the other nodes take about as long as before. A leader with a larger weight than the others stays.
 func TestLeadershipLeavesSlowLinks(t *testing.T) {
 	t.Parallel()
@@ -304,8 +304,10 @@ func TestLeadershipLeavesSlowLinks(t *testing.T) {
 		const lasting = 60 * electionTime
 		for _, n := range s.nodes {
 			if n != leader.n {
-				s.net.Link(n.id, leader.n.id).Slow(lasting)
 				s.net.Link(leader.n.id, n.id).Slow(lasting)
+				if seed%3 > 0 {
+					s.net.Link(n.id, leader.n.id).Slow(lasting)
+				}
 			}
 		}
 		if preferred {
