@@ -275,16 +275,23 @@ func TestPreferredNodeLeads(t *testing.T) {
 	require.NotZero(t, preferred)
 }
 
-// TestLeadershipLeavesSlowLinks has what a leader sends and receives, or only what it sends, take ten times as long. Within nine election timeouts another member
+// linkRate is the rate of links that become narrow, in bytes a second.
+const linkRate = 20e6
+
+// TestLeadershipLeavesSlowLinks has what a leader sends and receives, or only what it sends, take ten times as long, or what
+// it sends go at a tenth of the others' rate. Within nine election timeouts another member
 // leads, and writes at the other nodes take about as long as before. A leader with a larger weight than the others stays.
 func TestLeadershipLeavesSlowLinks(t *testing.T) {
 	t.Parallel()
 	var longest time.Duration
 	for seed := *firstSeed; seed < *firstSeed+*placingSeeds; seed++ {
-		preferred := seed%4 == 0
+		preferred, narrow := seed%4 == 0, seed%3 == 2
 		s := newScenario(t, seed, func(p *plan) {
 			p.placing.on, p.voters = true, 3+2*int(seed/2%2)
 			p.think, p.deadline, p.costs.Sync, p.costs.Delay = time.Millisecond, 5*electionTime, time.Millisecond, time.Millisecond
+			if narrow {
+				p.smallest, p.largest, p.links.Rate = 16<<10, 16<<10+1, linkRate
+			}
 		})
 		g := s.groups[0]
 		leader := g.leading()
@@ -304,9 +311,17 @@ func TestLeadershipLeavesSlowLinks(t *testing.T) {
 		const lasting = 60 * electionTime
 		for _, n := range s.nodes {
 			if n != leader.n {
-				s.net.Link(leader.n.id, n.id).Slow(lasting)
-				if seed%3 > 0 {
-					s.net.Link(n.id, leader.n.id).Slow(lasting)
+				out, in := s.net.Link(leader.n.id, n.id), s.net.Link(n.id, leader.n.id)
+				switch seed % 3 {
+				case 0:
+					out.Slow(lasting)
+				case 1:
+					out.Slow(lasting)
+					in.Slow(lasting)
+				case 2:
+					traits := out.Traits()
+					traits.Rate /= 10
+					out.Shape(traits, s.nets)
 				}
 			}
 		}
