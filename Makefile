@@ -277,7 +277,7 @@ bench-outage: ## a follower is away for a minute under load, and comes back, int
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench outage --out docs/data/coded.md
 
 .PHONY: bench-slow
-bench-slow: etcd-released ## a leader or a follower of three is slow, hangs, is mute: Host, etcd and a minimal loop, into docs/data/slow.md (about 25 minutes)
+bench-slow: etcd-released ## a leader or a follower of three is slow, hangs, is mute: Host, etcd and a minimal loop, into docs/data/slow.md (about 22 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench slow --sides weft,coded,etcd,loop --nodes 3 --who leader,follower \
 		--faults hang,disk,cpu,link,mute --out docs/data/slow.md $(BENCH)
 

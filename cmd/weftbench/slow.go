@@ -53,7 +53,7 @@ func newSlow() *cobra.Command {
 	flags.Var(&f.size, "size", "bytes of a value, such as 16KiB; 1 to 4MiB")
 	flags.IntVar(&cfg.Reads, "reads", 50, "percentage of calls that are linearizable reads, 0 to 100")
 	flags.DurationVar(&cfg.Healthy, "healthy", time.Second, "how long is measured before a fault, 100ms to 1h")
-	flags.DurationVar(&cfg.For, "for", 4*time.Second, "how long a leader's fault lasts, more than two election timeouts, to 1h; a follower's half as long")
+	flags.DurationVar(&cfg.For, "for", 6*time.Second, "how long a leader's fault lasts, more than two election timeouts, to 1h; a follower's half as long")
 	flags.DurationVar(&cfg.Link, "link", 2*time.Millisecond, "what each message takes longer, in one direction, 100µs to 1s")
 	flags.DurationVar(&cfg.Sync, "sync", 4*time.Millisecond, "what each sync of a disk takes longer, 100µs to 1s")
 	flags.DurationVar(&cfg.Tick, "tick", 50*time.Millisecond, "of the nodes, 10ms to 1s; an election timeout is 10 of them")
