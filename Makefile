@@ -284,8 +284,13 @@ bench-outage: ## a follower is away for a minute under load, and comes back, int
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench outage --out docs/data/coded.md
 
 .PHONY: bench-slow
-bench-slow: ## nodes are slow, hang, are mute: Host beside a minimal loop, real processes, into docs/data/slow.md (about 80 minutes)
-	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench slow --out docs/data/slow.md
+bench-slow: etcd-released ## a leader or a follower of three is slow, hangs, is mute: Host, etcd and a minimal loop, into docs/data/slow.md (about 22 minutes)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench slow --sides weft,coded,etcd,loop --nodes 3 --who leader,follower \
+		--faults hang,disk,cpu,link,mute --out docs/data/slow.md $(BENCH)
+
+.PHONY: bench-slow-all
+bench-slow-all: ## the same of three and five nodes, with leases, dead nodes and as many followers as may fail, printed (about 80 minutes)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench slow $(BENCH)
 
 .PHONY: bench-slow-quick
 bench-slow-quick: ## the same, printed, with one short round of three nodes (about 90 seconds)

@@ -244,9 +244,7 @@ func (p *placing) leaderChanged(former uint64) {
 }
 
 // waits reports whether this follower lets others campaign first: voters with a larger weight here, which were
-// well a short while ago. The wait ends two election timeouts after the leader's last word, which is as long as
-// the slowest of the others waits, and successionStep later for each voter before this one, so that votes are not split;
-// at most after three. So the first campaign is late by at most about an election timeout, and no later one is.
+// well a short while ago. So the first campaign is late by at most about an election timeout, and no later one is.
 func (p *placing) waits() bool {
 	timeout := uint64(p.cfg.ElectionTick)
 	if p.cfg.Placement == nil || p.state.Role != raft.StateFollower {
@@ -257,29 +255,23 @@ func (p *placing) waits() bool {
 		return false
 	}
 	if p.waitsTo == 0 { // decided once: the end of a report must not release all at the same tick
-		p.waitsTo = p.ledAt + timeout
-		if heavier, turn := p.turn(); heavier {
-			p.waitsTo += min(timeout+uint64(successionStep*turn), 2*timeout)
-		}
+		turn := p.turn()
+		p.waitsTo = p.ledAt + turn.Wait(timeout)
 	}
 	return p.ticks < p.waitsTo
 }
 
-// turn returns whether a voter has a larger weight than this node, and how many voters campaign before this node:
-// those, and those with the same weight and a smaller id.
-func (p *placing) turn() (heavier bool, turn int) {
+// turn returns this voter's turn beside the others that are well.
+func (p *placing) turn() placement.Turn {
 	own, _ := p.weightOf(p.cfg.ID)
+	t := placement.NewTurn(p.cfg.ID, own)
 	for _, id := range p.host.conf.GetVoters() {
 		weight, counts := p.weightOf(id)
-		if f, _, _ := p.cfg.Placement.Of(id); id == p.cfg.ID || id == p.state.Lead || !counts || f.Stalled {
-			continue
+		if f, _, _ := p.cfg.Placement.Of(id); id != p.cfg.ID && id != p.state.Lead && counts && !f.Stalled {
+			t.Beside(id, weight)
 		}
-		if weight > own || weight == own && id < p.cfg.ID {
-			turn++
-		}
-		heavier = heavier || weight > own
 	}
-	return heavier, turn
+	return t
 }
 
 // byWeight sorts voters, those with a larger weight first.
