@@ -44,7 +44,7 @@ test-main: ## tests of the main module, with the versions that its go.mod names
 
 .PHONY: test-programs
 test-programs: ## tests of the commands and of the small nested modules, and upstream's own
-	$(GO) test -vet=off -timeout 15m $(GOTEST) $(patsubst %,./%/...,$(filter-out rafttest $(LOCKSTEP),$(NESTED))) ./rafttest/shim
+	$(GO) test -vet=off -timeout 15m $(GOTEST) $(patsubst %,./%/...,$(filter-out rafttest $(LOCKSTEP),$(NESTED))) ./rafttest/shim ./rafttest/front
 
 # `make test` has three lanes. The tests in the first have processes and clocks; they wait for half of their time, and get a
 # processor when they need one: the other two are nice. There all time is virtual, and the simulators of cores are as much
@@ -64,7 +64,7 @@ lane-cores:
 
 .PHONY: lane-others
 lane-others:
-	nice $(GO) test -vet=off -timeout 20m -p 1 $(GOTEST) $$($(GO) list ./rafttest/... | grep -vE '/(rafttest|shim)$$')
+	nice $(GO) test -vet=off -timeout 20m -p 1 $(GOTEST) $$($(GO) list ./rafttest/... | grep -vE '/(rafttest|shim|front)$$')
 	cd $(LOCKSTEP) && nice $(GO) test -vet=off -v -timeout 20m $(GOTEST) ./...
 	@nice $(MAKE) --no-print-directory invariants cover
 
