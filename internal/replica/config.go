@@ -13,6 +13,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/placement"
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -46,6 +47,10 @@ type Config struct {
 	// Stopwatch, unless nil, measures the work of Resolve and Bundle.
 	Stopwatch func() time.Duration
 }
+
+// Setting is a setting of a state machine that must be equal at all replicas; package rawnode
+// explains it.
+type Setting struct{ Name, Value string }
 
 // Settings are the part of a configuration that users of a host choose. The fields are the
 // same as in rawnode.ReplicaConfig, which explains each field; a conversion between the two
@@ -227,6 +232,39 @@ func (c Settings) callMistakes(bad func(field string, value any, want string)) {
 	if c.MaxBatches > maxWindow {
 		bad("MaxBatches", c.MaxBatches, fmt.Sprintf("1 to %d", maxWindow))
 	}
+}
+
+// leaseMistakes names the conflicts of leases with the rest of the configuration. The core
+// names mistakes inside the settings of leases.
+func (c Settings) leaseMistakes(bad func(field string, value any, want string)) {
+	if c.Leases == nil {
+		return
+	}
+	if c.Clock == nil {
+		bad("Clock", c.Clock, "a clock, as Leases are set: clock.Boottime, or in simulation the node's own")
+	}
+	if c.Leases.Tick <= 0 {
+		bad("Leases.Tick", c.Leases.Tick, "the time between two ticks")
+	}
+	if c.NoPreVote {
+		bad("NoPreVote", c.NoPreVote, "false, as Leases are set: without PreVote a node that comes back ends all leases")
+	}
+	if c.NoCheckQuorum {
+		bad("NoCheckQuorum", c.NoCheckQuorum, "false, as Leases are set: without it any candidate ends all leases")
+	}
+}
+
+// equalMistakes names the faults of settings that could not be sent.
+func (c Config) equalMistakes() error {
+	if len(c.Equal) > wire.MaxSettings/2 {
+		return fmt.Errorf("%w: the state machine names %d settings, want at most %d", ErrInvalid, len(c.Equal), wire.MaxSettings/2)
+	}
+	for i, s := range c.Equal {
+		if s.Name == "" || len(s.Name) > wire.MaxSettingBytes || len(s.Value) > wire.MaxSettingBytes {
+			return fmt.Errorf("%w: setting %d of the state machine has a name of %d bytes and a value of %d, want 1 to %d, and 0 to %d", ErrInvalid, i+1, len(s.Name), len(s.Value), wire.MaxSettingBytes, wire.MaxSettingBytes)
+		}
+	}
+	return nil
 }
 
 // ValidateCalls is Validate for a gateway, which has no log and no peers of its own.

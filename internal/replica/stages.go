@@ -151,30 +151,6 @@ func (s *resolveStage) again(now time.Duration, watch func() time.Duration, each
 	s.lanes = slices.DeleteFunc(s.lanes, func(l *lane) bool { return len(l.queue) == 0 })
 }
 
-// Resolve asks the Resolver again for the messages that wait. Tick does so, too.
-func (r *Replica) Resolve() {
-	if len(r.resolving.lanes) == 0 || r.err != nil {
-		return
-	}
-	r.askLeaders()
-	r.resolving.again(r.now, r.cfg.Stopwatch, func(m wire.Message, resolved Resolution) {
-		if r.resolved(m, resolved) != nil {
-			r.count.BadMessages++
-		}
-	})
-}
-
-// resolved takes a message that is through the stage.
-func (r *Replica) resolved(m wire.Message, resolved Resolution) error {
-	switch resolved {
-	case asResolved:
-		return r.arrived(m)
-	case asDropped:
-		r.Unreachable(m.From)
-	}
-	return nil
-}
-
 // sendStage is the other stage: it lets a turn's messages leave, up to a bound.
 type sendStage struct {
 	bundler Bundler
@@ -225,18 +201,7 @@ func (s *sendStage) overLimit(messages []wire.Message, i, total int, dropped []w
 	return send, dropped
 }
 
-// sendTurn lets the messages of a turn leave. Of what is dropped the core hears
-// before the next turn.
-func (r *Replica) sendTurn() {
-	var dropped []wire.Message
-	r.out.Sends, dropped = r.sends.turn(r.out.Sends, r.now, r.cfg.Stopwatch)
-	for _, m := range dropped {
-		delete(r.repeats, m.To) // the message has not left
-		r.Unreachable(m.To)
-	}
-}
-
-// memoryOf is about what a message takes in memory. It is cheaper to tell than the
+// MemoryOf is about what a message takes in memory. It is cheaper to tell than the
 // encoded size, and may be many times that: a small entry is an object of more than
 // a hundred bytes.
 func MemoryOf(m wire.Message) int {
