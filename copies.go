@@ -13,8 +13,10 @@ import (
 
 	"github.com/weftraft/weft/internal/chunks"
 	"github.com/weftraft/weft/internal/copies"
+	"github.com/weftraft/weft/internal/ending"
 	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/state"
 	"github.com/weftraft/weft/storage"
 )
 
@@ -71,7 +73,7 @@ func (g *Group) writeSnapshot(ctx context.Context, w io.Writer) (SnapshotInfo, e
 
 // openView opens a view of the state in a goroutine, and returns the view's index and body. The
 // goroutine is left behind, as a use of the state machine, if the state machine does not return until
-// ctx has ended and endPatience is over.
+// ctx has ended and ending.Patience is over.
 func (g *Group) openView(ctx context.Context) (uint64, *io.PipeReader, error) {
 	body, to := io.Pipe()
 	opened, over := make(chan uint64, 1), make(chan error, 2)
@@ -85,7 +87,7 @@ func (g *Group) openView(ctx context.Context) (uint64, *io.PipeReader, error) {
 		end(g.copyView(to, opened))
 	}()
 	context.AfterFunc(ctx, func() {
-		time.AfterFunc(endPatience, func() {
+		time.AfterFunc(ending.Patience, func() {
 			end(fmt.Errorf("%w: the state machine, in Snapshot or in Read of its view: %w", ErrNotEnded, context.Cause(ctx)))
 		})
 	})
@@ -119,6 +121,37 @@ func (g *Group) copyView(to *io.PipeWriter, opened chan<- uint64) (err error) {
 		}
 	}
 	return nil
+}
+
+// OpenMemory opens the state that [Replicate] keeps in a node's directory, for [Restore] and
+// [Recover], while the node is not open. Of the options only [Sessions] counts. The caller closes
+// the state.
+func OpenMemory[M state.Machine](o Options, group uint64, newMachine func() M, options ...GroupOption) (*state.Memory[M], error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if group == 0 {
+		return nil, invalid.Errorf("the group's id is 0, want 1 or more")
+	}
+	if o.Gateway {
+		return nil, noReplica(o)
+	}
+	if newMachine == nil {
+		return nil, invalid.Errorf("newMachine of group %d is nil, want a function that returns an empty machine", group)
+	}
+	o = o.withDefaults()
+	m, err := state.OpenMemory(newMachine, state.Options{
+		Dir:      filepath.Join(o.Dir, fmt.Sprintf("state-%d", group)),
+		Sessions: sessionsOf(options),
+		Identity: fmt.Sprintf("cluster %d, node %d, group %d", o.Cluster, o.ID, group),
+		Logf: func(format string, args ...any) {
+			o.Logger.Info(fmt.Sprintf(format, args...), "node", o.ID, "group", group)
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open the state of group %d: %w", group, err)
+	}
+	return m, nil
 }
 
 // Restore begins a group of a new cluster with a snapshot of [Group.Snapshot]. It is called at
@@ -329,7 +362,7 @@ func (g *Group) awaitUses(ctx context.Context) error {
 	select { // a use that looks at its own context ends now
 	case <-done:
 		return nil
-	case <-time.After(endPatience):
+	case <-time.After(ending.Patience):
 		return fmt.Errorf("%w: Snapshot, which reads the state machine's view or writes: %w", ErrNotEnded, context.Cause(ctx))
 	}
 }

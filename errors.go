@@ -6,6 +6,7 @@ package weft
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/weftraft/weft/internal/address"
 	"github.com/weftraft/weft/internal/book"
@@ -102,4 +103,36 @@ func checkContext(ctx context.Context) error {
 		return invalid.Errorf("the context is nil, want context.Background() or one with a deadline")
 	}
 	return nil
+}
+
+// usable returns why nothing can be asked of the group.
+func (g *Group) usable(ctx context.Context) error {
+	if g == nil {
+		return invalid.Errorf("the group is nil: look at the error of Node.Group")
+	}
+	return checkContext(ctx)
+}
+
+// replicated returns why nothing can be asked of a replica here.
+func (g *Group) replicated(ctx context.Context) error {
+	err := g.usable(ctx)
+	if err == nil && g.gateway != nil {
+		err = noReplica(g.node.options)
+	}
+	return err
+}
+
+// member returns why calls that a member answers are refused.
+func (g *Group) member(ctx context.Context) error {
+	if err := g.replicated(ctx); err != nil {
+		return err
+	}
+	if g.out.Load() {
+		return g.removedError()
+	}
+	return nil
+}
+
+func (g *Group) removedError() error {
+	return fmt.Errorf("%w: node %d, group %d, which goes on without the node: ask a member; [Local] reads see what this node had", ErrRemoved, g.node.options.ID, g.id)
 }

@@ -4,21 +4,24 @@
 package weft
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/weftraft/weft/internal/compare"
+	"github.com/weftraft/weft/internal/ending"
 	"github.com/weftraft/weft/internal/front"
 	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/internal/marked"
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/state"
 )
 
 // The types of package rawnode that a service meets, under the names of this package.
@@ -66,7 +69,7 @@ type Group struct {
 
 	turn  chan struct{} // has a token while a Close is under way
 	after func() error  // called at the end of the first that succeeds; nil: nothing to do
-	state ending        // the end of after
+	state ending.Ending // the end of after
 
 	ending context.Context // ends when a Close begins
 	end    context.CancelFunc
@@ -74,124 +77,6 @@ type Group struct {
 	uses   sync.WaitGroup // of the state machine, by snapshots; added to under mu
 	// closing: a Close has begun.
 	closing bool
-}
-
-// Group opens a group at this node. Its state is that of the state machine, brought up to date
-// from the log. At a gateway there is no state, and sm is nil. A group that has no log yet begins with [Options.Peers] as its voters, unless
-// the node joins. The state machine is the caller's to close, after the group or the node.
-//
-// Group waits for the state machine's Load and for the log, however long these take, because a large
-// state may rightly take minutes; a wait of 10 s is logged, and [Node.Close] does not wait for longer than its
-// context.
-func (n *Node) Group(id uint64, sm StateMachine, options ...GroupOption) (*Group, error) {
-	gate := n != nil && n.options.Gateway
-	switch {
-	case n == nil || id == 0: // see groupWith
-	case gate && !invalid.IsNil(sm):
-		return nil, invalid.Errorf("group %d has a state machine, and a gateway has no state: pass nil", id)
-	case !gate && invalid.IsNil(sm):
-		return nil, invalid.Errorf("the state machine of group %d is nil", id)
-	}
-	if sessionsOf(options) != nil {
-		return nil, invalid.Errorf("Sessions is an option of Replicate: a state that is passed to Node.Group has its own, such as state.Options.Sessions")
-	}
-	return n.groupWith(id, func() (StateMachine, func() error, error) { return sm, nil, nil }, options)
-}
-
-// groupWith is Group with a state that is opened when the group has its place. What closes the
-// state, unless nil, is called once the group is closed.
-func (n *Node) groupWith(id uint64, state func() (StateMachine, func() error, error), options []GroupOption) (*Group, error) {
-	if n == nil {
-		return nil, invalid.Errorf("the node is nil: look at the error of Open")
-	}
-	if id == 0 {
-		return nil, invalid.Errorf("the group's id is 0, want 1 or more")
-	}
-	done, err := n.reserve(id)
-	if err != nil {
-		return nil, err
-	}
-	sm, after, err := state()
-	var g *Group
-	if err == nil {
-		if g, err = n.openGroup(id, sm, options); err != nil && after != nil {
-			err = errors.Join(err, after())
-		}
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.opening, id)
-	close(done)
-	if err == nil {
-		g.after = after
-		n.groups[id] = g
-	}
-	return g, err
-}
-
-// reserve takes the place of a group that is about to be opened.
-func (n *Node) reserve(id uint64) (done chan struct{}, err error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closing {
-		return nil, fmt.Errorf("%w: node %d", ErrClosed, n.options.ID)
-	}
-	if n.groups[id] != nil || n.opening[id] != nil {
-		return nil, fmt.Errorf("%w: group %d at node %d: use the Group that the first call returned, or close it first", ErrOpen, id, n.options.ID)
-	}
-	done = make(chan struct{})
-	n.opening[id] = done
-	return done, nil
-}
-
-func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Group, error) {
-	if n.options.Gateway {
-		return n.openGateGroup(id, options)
-	}
-	log, err := n.engine.Group(id)
-	if err != nil {
-		return nil, fmt.Errorf("open the log of group %d: %w", id, err)
-	}
-	g := &Group{node: n, id: id, user: sm, turn: make(chan struct{}, 1), opened: time.Now(), electionTimeout: 10 * n.options.TickInterval}
-	g.done = sync.OnceValue(g.ended)
-	g.ending, g.end = context.WithCancel(context.Background())
-	g.gone, g.goneNow = context.WithCancel(context.Background())
-	if err := g.service().OutOfService(); err != nil {
-		return nil, err
-	}
-	g.machine = g.newMachine()
-	c := groupConfig{host: rawnode.Config{
-		Replica:      rawnode.ReplicaConfig{ID: n.options.ID, Group: id, Log: log, Budget: n.budget, Placement: n.placement},
-		StateMachine: g.machine,
-		Transport:    n.transport,
-		CatchUp:      n.catchUp,
-		TickInterval: n.options.TickInterval,
-		Recorder:     n.options.recordGroup(id),
-		Logger:       n.options.part("host"),
-	}}
-	if err := c.take(id, options); err != nil {
-		return nil, fmt.Errorf("group %d: %w", id, err)
-	}
-	if c.host.Replica.Peers, err = c.firstMembers(n.options); err != nil {
-		return nil, fmt.Errorf("group %d: %w", id, err)
-	}
-	c.hideOwnCommands()
-	g.comparer.Every = c.compareEvery
-	if ticks := c.host.Replica.ElectionTick; ticks > 0 {
-		g.electionTimeout = time.Duration(ticks) * cmp.Or(c.host.TickInterval, n.options.TickInterval)
-	}
-	done := front.Timed(n.options.Logger, "opening the group, which loads the state and reads the log,", "node", n.options.ID, "group", id)
-	g.host, err = rawnode.New(c.host)
-	if done(); err != nil {
-		g.end()
-		return nil, fmt.Errorf("open the group: %w", err)
-	}
-	if g.calls, err = n.options.wrap(id, g.host); err != nil {
-		g.end()
-		return nil, errors.Join(err, g.host.Stop(n.context))
-	}
-	g.lookForRemoval()
-	return g, nil
 }
 
 // ID returns the group's id.
@@ -267,38 +152,6 @@ func (g *Group) setOut() {
 	g.goneNow()
 }
 
-func (g *Group) removedError() error {
-	return fmt.Errorf("%w: node %d, group %d, which goes on without the node: ask a member; [Local] reads see what this node had", ErrRemoved, g.node.options.ID, g.id)
-}
-
-// usable returns why nothing can be asked of the group.
-func (g *Group) usable(ctx context.Context) error {
-	if g == nil {
-		return invalid.Errorf("the group is nil: look at the error of Node.Group")
-	}
-	return checkContext(ctx)
-}
-
-// replicated returns why nothing can be asked of a replica here.
-func (g *Group) replicated(ctx context.Context) error {
-	err := g.usable(ctx)
-	if err == nil && g.gateway != nil {
-		err = noReplica(g.node.options)
-	}
-	return err
-}
-
-// member returns why calls that a member answers are refused.
-func (g *Group) member(ctx context.Context) error {
-	if err := g.replicated(ctx); err != nil {
-		return err
-	}
-	if g.out.Load() {
-		return g.removedError()
-	}
-	return nil
-}
-
 // Propose replicates a command and returns its result, once it is applied at this node. Any
 // member can be asked. The command must not be changed afterwards. Without a leader or a majority
 // Propose waits until the deadline of ctx; if ctx has none, for 10 s, or what [Configure] sets as
@@ -351,7 +204,7 @@ func (g *Group) Close(ctx context.Context) error {
 	if err := g.usable(ctx); err != nil {
 		return err
 	}
-	if err := takeTurn(ctx, g.turn); err != nil {
+	if err := ending.TakeTurn(ctx, g.turn); err != nil {
 		return fmt.Errorf("close group %d: %w", g.id, err)
 	}
 	defer func() { <-g.turn }()
@@ -362,7 +215,7 @@ func (g *Group) Close(ctx context.Context) error {
 	}
 	err := errors.Join(g.awaitUses(ctx), g.host.Stop(ctx))
 	if g.after != nil && !errors.Is(err, ErrNotEnded) {
-		err = errors.Join(err, g.state.await(ctx, "the state, of which a checkpoint is written", g.after))
+		err = errors.Join(err, g.state.Await(ctx, "the state, of which a checkpoint is written", g.after))
 	}
 	if errors.Is(err, ErrNotEnded) {
 		return fmt.Errorf("close group %d: %w", g.id, err)
@@ -415,4 +268,281 @@ func readOptions(options []ReadOption) (o rawnode.ReadOptions, err error) {
 		option(&o)
 	}
 	return o, nil
+}
+
+// Replicated is a group whose state is a machine in memory: see [Replicate].
+type Replicated[M state.Machine] struct {
+	*Group
+	memory *state.Memory[M]
+}
+
+// View calls f with the state, as of no earlier than the call: everything that was
+// acknowledged before, anywhere, is there, unless options ask for less. f must neither change
+// the state nor keep a part of it.
+func (r *Replicated[M]) View(ctx context.Context, f func(M), options ...ReadOption) error {
+	if r == nil {
+		return refused("read", invalid.Errorf("the group is nil: look at the error of Replicate"))
+	}
+	if f == nil {
+		return refused("read", invalid.Errorf("the function that is to see the state is nil"))
+	}
+	if _, err := r.Read(ctx, options...); err != nil {
+		return err
+	}
+	if err := r.memory.ViewContext(ctx, f); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = ErrTimeout
+		}
+		return refused("read", fmt.Errorf("%w: the state machine is busy, in Apply or with a checkpoint", err))
+	}
+	return nil
+}
+
+// changes wakes those that wait for a state to change.
+type changes struct{ next atomic.Pointer[chan struct{}] }
+
+// notify says that the state has changed.
+func (c *changes) notify() {
+	if waiting := c.next.Swap(nil); waiting != nil {
+		close(*waiting)
+	}
+}
+
+// channel returns a channel that is closed at the next change.
+func (c *changes) channel() <-chan struct{} {
+	for {
+		if waiting := c.next.Load(); waiting != nil {
+			return *waiting
+		}
+		fresh := make(chan struct{})
+		if c.next.CompareAndSwap(nil, &fresh) {
+			return fresh
+		}
+	}
+}
+
+// Wait returns as soon as until reports true of the state: now, as [Replicated.View] with the same
+// options would see it, or after a later batch of commands. until is called at most once for each batch;
+// it must neither change the state nor keep a part of it. An intermediate state may be
+// missed if commands come faster than until returns.
+//
+// The error is that of a read, or wraps [ErrRefused] and ctx's cause once ctx has ended, or says that the group was
+// closed or has failed, or that this node was removed.
+func (r *Replicated[M]) Wait(ctx context.Context, until func(M) bool, options ...ReadOption) error {
+	if r == nil {
+		return refused("wait", invalid.Errorf("the group is nil: look at the error of Replicate"))
+	}
+	if until == nil {
+		return refused("wait", invalid.Errorf("the function that is to see the state is nil"))
+	}
+	if _, err := r.Read(ctx, options...); err != nil {
+		return err
+	}
+	for {
+		changed, done := r.changes.channel(), false
+		r.memory.View(func(m M) { done = until(m) })
+		if done {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return refused("wait", fmt.Errorf("group %d: the state is not as wanted yet: %w", r.id, context.Cause(ctx)))
+		case <-r.Done():
+			if err := r.Err(); err != nil {
+				return refused("wait", err)
+			}
+			return refused("wait", ErrStopped)
+		}
+	}
+}
+
+// Role is the part that a node plays in a group.
+type Role string
+
+// The roles.
+const (
+	Leader    Role = "leader"
+	Follower  Role = "follower"
+	Candidate Role = "candidate"
+	Learner   Role = "learner"
+	// Gateway: the process has no replica. Its State is CaughtUp when it has a home and a leader.
+	Gateway Role = "gateway"
+	// Outside: the node is no member, as far as it knows: not yet, or not any more.
+	Outside Role = "outside"
+)
+
+// State is a group as one of its nodes sees it.
+type State struct {
+	// Leader is the leader that the node knows, or 0; Term is Raft's.
+	Leader, Term uint64
+	// Role is that of this node.
+	Role Role
+	// Members are the members, ascending.
+	Members []Member
+	// Stalled is why this node takes no commands, as its disk is full or late, or nil.
+	Stalled error
+	// CaughtUp says that, at some moment under the present leader, this node had applied all
+	// acknowledged commands.
+	CaughtUp bool
+	// Behind says, at the leader, how many entries each other member lacks, by id; nil at other
+	// nodes. Silent are members that the leader has not heard from for an election timeout.
+	Behind map[uint64]uint64
+	Silent []uint64
+	// Differs says which replicas differ, as far as was found by comparing them, or is nil. The error
+	// wraps [ErrDiffers]: see [Comparable].
+	Differs error
+	// Removed says that this node was removed, and is not taken again.
+	Removed bool
+	// Ended marks the last state: the group is closed at this node, or has failed, and Err is the
+	// reason of the failure.
+	Ended bool
+	Err   error
+}
+
+// equal compares all but the numbers that move all the time.
+func (s State) equal(o State) bool {
+	return s.Leader == o.Leader && s.Term == o.Term && s.Role == o.Role && slices.Equal(s.Members, o.Members) &&
+		(s.Stalled == nil) == (o.Stalled == nil) && (s.Differs == nil) == (o.Differs == nil) && s.CaughtUp == o.CaughtUp && slices.Equal(s.Silent, o.Silent) &&
+		s.Removed == o.Removed && s.Ended == o.Ended
+}
+
+// Watch returns a channel with the present state, and with each later one that differs in more
+// than Behind. The node looks once a tick. A reader that is slow misses states between, and
+// always gets the latest. The channel is closed when ctx ends, and behind the last
+// state of a group that is closed or has failed.
+func (g *Group) Watch(ctx context.Context) (<-chan State, error) {
+	if err := g.usable(ctx); err != nil {
+		return nil, err
+	}
+	states := make(chan State, 1)
+	w := &watch{g: g, states: states}
+	go w.run(ctx)
+	return states, nil
+}
+
+// State returns the present state. CaughtUp is false: only Watch finds out.
+func (g *Group) State() State { return (&watch{g: g}).look() }
+
+// watch is one call of Watch.
+type watch struct {
+	g      *Group
+	states chan State
+
+	mu       sync.Mutex
+	leader   uint64 // since which the node
+	caughtUp bool   // has had everything
+	asking   bool
+}
+
+func (w *watch) run(ctx context.Context) {
+	defer close(w.states)
+	ticker := time.NewTicker(w.g.node.options.TickInterval)
+	defer ticker.Stop()
+	last, ended := State{}, w.g.over()
+	for first := true; ; first = false {
+		s := w.look()
+		if first || !s.equal(last) {
+			w.show(s)
+			last = s
+		}
+		if s.Ended {
+			return
+		}
+		w.catchUp(ctx, s.Leader)
+		select {
+		case <-ticker.C:
+		case <-ended:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// over returns a channel that is closed when the host, or the gateway, has ended.
+func (g *Group) over() <-chan struct{} {
+	if g.gateway != nil {
+		return g.gateway.Done()
+	}
+	return g.host.Done()
+}
+
+// show makes s what the reader gets next.
+func (w *watch) show(s State) {
+	select {
+	case <-w.states: // a state that the reader has missed
+	default:
+	}
+	w.states <- s // only this goroutine sends, so there is room
+}
+
+// catchUp asks, by a read, whether the node has applied everything under the present leader.
+func (w *watch) catchUp(ctx context.Context, leader uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if leader != w.leader {
+		w.leader, w.caughtUp = leader, false
+	}
+	if leader == raft.None || w.caughtUp || w.asking || w.g.gateway != nil {
+		return
+	}
+	w.asking = true
+	go func() {
+		_, err := w.g.host.Read(ctx)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.asking = false
+		w.caughtUp = w.caughtUp || err == nil && w.leader == leader
+	}()
+}
+
+// look returns the present state.
+func (w *watch) look() State {
+	g := w.g
+	if g.gateway != nil {
+		return g.gateState()
+	}
+	h := g.host.Status()
+	s := State{
+		Leader: h.Lead, Term: h.Term, Role: roleOf(h.Status), Members: g.members(h.Members),
+		Stalled: h.Stalled, Differs: h.Differs, Removed: g.removed(), Err: g.host.Err(),
+	}
+	select {
+	case <-g.host.Done():
+		s.Ended = true
+	default:
+	}
+	w.mu.Lock()
+	s.CaughtUp = w.caughtUp && w.leader == h.Lead && !s.Ended
+	w.mu.Unlock()
+	if h.Lead != h.ID {
+		return s
+	}
+	s.Behind = map[uint64]uint64{}
+	for id, p := range h.Progress {
+		if id == h.ID {
+			continue
+		}
+		s.Behind[id] = h.LastIndex - min(p.Match, h.LastIndex)
+		if !p.RecentActive {
+			s.Silent = append(s.Silent, id)
+		}
+	}
+	slices.Sort(s.Silent)
+	return s
+}
+
+// roleOf returns the role of a node.
+func roleOf(s rawnode.Status) Role {
+	switch {
+	case members.Votes(s.Members, s.ID) && s.Role == raft.StateLeader:
+		return Leader
+	case members.Votes(s.Members, s.ID) && s.Role != raft.StateFollower:
+		return Candidate
+	case members.Votes(s.Members, s.ID):
+		return Follower
+	case members.Learns(s.Members, s.ID):
+		return Learner
+	}
+	return Outside
 }

@@ -4,6 +4,7 @@
 package weft
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,12 +18,14 @@ import (
 	"github.com/weftraft/weft/internal/book"
 	"github.com/weftraft/weft/internal/compare"
 	"github.com/weftraft/weft/internal/copies"
+	"github.com/weftraft/weft/internal/ending"
 	"github.com/weftraft/weft/internal/front"
 	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/state"
 	"github.com/weftraft/weft/rawnode/transport"
 	"github.com/weftraft/weft/storage"
 )
@@ -51,7 +54,7 @@ type Node struct {
 
 	turn   chan struct{} // has a token while a Close is under way
 	closed bool          // of whoever has the token
-	parts  ending        // likewise: the end of the parts
+	parts  ending.Ending // likewise: the end of the parts
 }
 
 // logDir is where the log is, in Options.Dir.
@@ -274,6 +277,150 @@ func (g *Group) votersOfLeader() []uint64 {
 	return members.Voters(s.Members)
 }
 
+// Group opens a group at this node. Its state is that of the state machine, brought up to date
+// from the log. At a gateway there is no state, and sm is nil. A group that has no log yet begins with [Options.Peers] as its voters, unless
+// the node joins. The state machine is the caller's to close, after the group or the node.
+//
+// Group waits for the state machine's Load and for the log, however long these take, because a large
+// state may rightly take minutes; a wait of 10 s is logged, and [Node.Close] does not wait for longer than its
+// context.
+func (n *Node) Group(id uint64, sm StateMachine, options ...GroupOption) (*Group, error) {
+	gate := n != nil && n.options.Gateway
+	switch {
+	case n == nil || id == 0: // see groupWith
+	case gate && !invalid.IsNil(sm):
+		return nil, invalid.Errorf("group %d has a state machine, and a gateway has no state: pass nil", id)
+	case !gate && invalid.IsNil(sm):
+		return nil, invalid.Errorf("the state machine of group %d is nil", id)
+	}
+	if sessionsOf(options) != nil {
+		return nil, invalid.Errorf("Sessions is an option of Replicate: a state that is passed to Node.Group has its own, such as state.Options.Sessions")
+	}
+	return n.groupWith(id, func() (StateMachine, func() error, error) { return sm, nil, nil }, options)
+}
+
+// groupWith is Group with a state that is opened when the group has its place. What closes the
+// state, unless nil, is called once the group is closed.
+func (n *Node) groupWith(id uint64, state func() (StateMachine, func() error, error), options []GroupOption) (*Group, error) {
+	if n == nil {
+		return nil, invalid.Errorf("the node is nil: look at the error of Open")
+	}
+	if id == 0 {
+		return nil, invalid.Errorf("the group's id is 0, want 1 or more")
+	}
+	done, err := n.reserve(id)
+	if err != nil {
+		return nil, err
+	}
+	sm, after, err := state()
+	var g *Group
+	if err == nil {
+		if g, err = n.openGroup(id, sm, options); err != nil && after != nil {
+			err = errors.Join(err, after())
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.opening, id)
+	close(done)
+	if err == nil {
+		g.after = after
+		n.groups[id] = g
+	}
+	return g, err
+}
+
+// reserve takes the place of a group that is about to be opened.
+func (n *Node) reserve(id uint64) (done chan struct{}, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closing {
+		return nil, fmt.Errorf("%w: node %d", ErrClosed, n.options.ID)
+	}
+	if n.groups[id] != nil || n.opening[id] != nil {
+		return nil, fmt.Errorf("%w: group %d at node %d: use the Group that the first call returned, or close it first", ErrOpen, id, n.options.ID)
+	}
+	done = make(chan struct{})
+	n.opening[id] = done
+	return done, nil
+}
+
+func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Group, error) {
+	if n.options.Gateway {
+		return n.openGateGroup(id, options)
+	}
+	log, err := n.engine.Group(id)
+	if err != nil {
+		return nil, fmt.Errorf("open the log of group %d: %w", id, err)
+	}
+	g := &Group{node: n, id: id, user: sm, turn: make(chan struct{}, 1), opened: time.Now(), electionTimeout: 10 * n.options.TickInterval}
+	g.done = sync.OnceValue(g.ended)
+	g.ending, g.end = context.WithCancel(context.Background())
+	g.gone, g.goneNow = context.WithCancel(context.Background())
+	if err := g.service().OutOfService(); err != nil {
+		return nil, err
+	}
+	g.machine = g.newMachine()
+	c := groupConfig{host: rawnode.Config{
+		Replica:      rawnode.ReplicaConfig{ID: n.options.ID, Group: id, Log: log, Budget: n.budget, Placement: n.placement},
+		StateMachine: g.machine,
+		Transport:    n.transport,
+		CatchUp:      n.catchUp,
+		TickInterval: n.options.TickInterval,
+		Recorder:     n.options.recordGroup(id),
+		Logger:       n.options.part("host"),
+	}}
+	if err := c.take(id, options); err != nil {
+		return nil, fmt.Errorf("group %d: %w", id, err)
+	}
+	if c.host.Replica.Peers, err = c.firstMembers(n.options); err != nil {
+		return nil, fmt.Errorf("group %d: %w", id, err)
+	}
+	c.hideOwnCommands()
+	g.comparer.Every = c.compareEvery
+	if ticks := c.host.Replica.ElectionTick; ticks > 0 {
+		g.electionTimeout = time.Duration(ticks) * cmp.Or(c.host.TickInterval, n.options.TickInterval)
+	}
+	done := front.Timed(n.options.Logger, "opening the group, which loads the state and reads the log,", "node", n.options.ID, "group", id)
+	g.host, err = rawnode.New(c.host)
+	if done(); err != nil {
+		g.end()
+		return nil, fmt.Errorf("open the group: %w", err)
+	}
+	if g.calls, err = n.options.wrap(id, g.host); err != nil {
+		g.end()
+		return nil, errors.Join(err, g.host.Stop(n.context))
+	}
+	g.lookForRemoval()
+	return g, nil
+}
+
+// Replicate opens a group whose state is a machine in memory with three methods: apply a
+// command, write the state, read it back. The rest is done here: checkpoints beside the log, snapshots,
+// restarts. newMachine returns an empty machine. Closing the group or the node closes the
+// state, too.
+//
+// A command proposed again after [ErrUnknown] may take effect twice, unless clients have [Sessions].
+func Replicate[M state.Machine](n *Node, id uint64, newMachine func() M, options ...GroupOption) (*Replicated[M], error) {
+	if n == nil {
+		return nil, invalid.Errorf("the node is nil: look at the error of Open")
+	}
+	if n.options.Gateway {
+		return nil, fmt.Errorf("%w; a gateway has no state, and opens the group with Node.Group", noReplica(n.options))
+	}
+	var memory *state.Memory[M]
+	g, err := n.groupWith(id, func() (_ StateMachine, _ func() error, err error) {
+		if memory, err = OpenMemory(n.options, id, newMachine, options...); err != nil {
+			return nil, nil, err
+		}
+		return memory, memory.Close, nil
+	}, options)
+	if err != nil {
+		return nil, err
+	}
+	return &Replicated[M]{Group: g, memory: memory}, nil
+}
+
 // ID returns the node's id.
 func (n *Node) ID() uint64 { return n.options.ID }
 
@@ -328,7 +475,7 @@ func (n *Node) Close(ctx context.Context) error {
 	if err := checkContext(ctx); err != nil {
 		return err
 	}
-	if err := takeTurn(ctx, n.turn); err != nil {
+	if err := ending.TakeTurn(ctx, n.turn); err != nil {
 		return fmt.Errorf("close node %d: %w", n.options.ID, err)
 	}
 	defer func() { <-n.turn }()
@@ -347,29 +494,13 @@ func (n *Node) Close(ctx context.Context) error {
 		n.unobserved()
 		n.unobserved = nil
 	}
-	err = errors.Join(err, n.parts.await(ctx, "the transport, or the log, whose disk does not answer", n.release))
-	n.closed = n.parts.ended()
+	err = errors.Join(err, n.parts.Await(ctx, "the transport, or the log, whose disk does not answer", n.release))
+	n.closed = n.parts.Ended()
 	if err != nil {
 		return fmt.Errorf("close node %d: %w", n.options.ID, err)
 	}
 	n.options.Logger.Info("node closed", "cluster", n.options.Cluster, "node", n.options.ID)
 	return nil
-}
-
-// takeTurn waits until no other Close is under way. A free turn counts more than a context that has
-// ended.
-func takeTurn(ctx context.Context, turn chan struct{}) error {
-	select {
-	case turn <- struct{}{}:
-		return nil
-	default:
-	}
-	select {
-	case turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%w: another Close is under way: %w", ErrNotEnded, context.Cause(ctx))
-	}
 }
 
 func (n *Node) closeGroups(ctx context.Context) error {
@@ -393,7 +524,7 @@ func (n *Node) awaitBackground(ctx context.Context) error {
 	select {
 	case <-done:
 		return nil
-	case <-time.After(endPatience):
+	case <-time.After(ending.Patience):
 	}
 	select {
 	case <-done:
@@ -416,49 +547,4 @@ func (n *Node) awaitOpening(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// endPatience is what the end of something may take, also when the context of a call has ended.
-const endPatience = time.Second
-
-// ending is an end that may hang, and is begun once. One goroutine at a time uses it.
-type ending struct {
-	done chan struct{} // nil: not begun
-	err  error         // before done is closed, of the goroutine that ends
-}
-
-// await has end called, unless that is under way, and returns its error. An end that lasts for
-// longer than ctx and endPatience goes on, and the error is [ErrNotEnded] and names what hangs.
-func (e *ending) await(ctx context.Context, what string, end func() error) error {
-	if e.done == nil {
-		e.done = make(chan struct{})
-		go func() {
-			defer close(e.done)
-			e.err = end()
-		}()
-	}
-	select {
-	case <-e.done:
-		return e.err
-	case <-ctx.Done():
-	}
-	select {
-	case <-e.done:
-		return e.err
-	case <-time.After(endPatience):
-		return fmt.Errorf("%w: %s: %w", ErrNotEnded, what, context.Cause(ctx))
-	}
-}
-
-// ended reports whether the end has come.
-func (e *ending) ended() bool {
-	if e.done == nil {
-		return false
-	}
-	select {
-	case <-e.done:
-		return true
-	default:
-		return false
-	}
 }

@@ -255,7 +255,7 @@
 // an entry's append to its acknowledgement, the trip of a responder the shortest time in
 // 512 F or more in which it answered a request of the leader, which waits for no disk, and
 // its work the lag without the trip. A responder limps in a window, of F/16 and four
-// entries or more, if its lag is more than twice what it should be, and 2 ms: it should be
+// entries or more, if its lag is half as long again as it should be, and 1 ms: it should be
 // as long as the write quorum's lag, or as the responder's trip with the write quorum's
 // work, whichever is longer. A responder that has limped in six windows more than not is
 // removed, returns as by L16, and has not kept up while that number is above two. Without

@@ -32,11 +32,11 @@ const (
 	// a disk acknowledges after it has stood still once is in one window. It keeps up again
 	// once that is wellWindows or less: a node that is well still stands still at times.
 	limpWindows, wellWindows = 6, 2
-	// A node limps if its lag is more than limpFactor times what it should be, and limpFloor.
-	// Neighbours on equal machines differ by less than the factor. The floor is for lags so
-	// short that the scheduler of the system makes the difference.
-	limpFactor = 2
-	limpFloor  = 2 * time.Millisecond
+	// A node limps if its lag is longer than what it should be by more than limpShare of that, and
+	// limpFloor. Neighbours on equal machines differ by less, in most windows. The floor is for lags
+	// so short that the scheduler of the system makes the difference.
+	limpShare = 2 // a half
+	limpFloor = time.Millisecond
 	// Lags are taken from lagsPerFail appends in a Fail at most.
 	lagsPerFail = 128
 	// A trip counts as the node's best for tripFails to 2*tripFails Fails: a link that has been
@@ -127,7 +127,8 @@ func (n *Node) measure(now Instant) {
 func (n *Node) isSlow(now Instant, a *pace) bool {
 	lag := n.quorum(now, func(b *pace) time.Duration { return b.lag })
 	work := n.quorum(now, (*pace).work)
-	return a.trip() > 0 && a.lag > limpFactor*max(lag, a.trip()+work)+limpFloor
+	should := max(lag, a.trip()+work)
+	return a.trip() > 0 && a.lag > should+should/limpShare+limpFloor
 }
 
 // quorum returns what the voters of the fastest majority need at most, by a measure. A voter

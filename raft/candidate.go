@@ -39,7 +39,7 @@ func (c *candidate) tick() { c.tickTowardsElection() }
 // tickTowardsElection lets a tick pass at a node without a leader's powers.
 func (r *raft) tickTowardsElection() {
 	r.quietTicks++
-	if r.quietTicks >= r.patience && r.promotable() {
+	if r.quietTicks >= r.patience && !r.letsOthersCampaign() && r.promotable() {
 		r.quietTicks = 0
 		if err := r.Step(&request(pb.MsgHup).withFrom(r.id).msg); err != nil {
 			r.cfg.Logger.Errorf("raft: node %x cannot campaign: %v", r.id, err)

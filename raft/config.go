@@ -210,6 +210,10 @@ type Config struct {
 	// entries reach their bound, and then accepts nothing.
 	YieldWhenLate bool
 
+	// Placement, unless nil, has leadership go to the members that are to lead rather than others.
+	// Needs CheckQuorum. nil, as upstream: all members are alike.
+	Placement *Placement
+
 	// Pace, unless nil, says when a member that has missed entries is sent them; nil, as upstream: at once.
 	Pace Pace
 
@@ -244,6 +248,9 @@ func (c *Config) Validate() error {
 		"ReadOnlyOption is ReadOnlyLeaseBased but CheckQuorum is false; a lease needs a leader that steps down without a quorum")
 	refuse(c.MaxEarlyApplySize != 0 && !c.AsyncStorageWrites,
 		"MaxEarlyApplySize is %d but AsyncStorageWrites is false; it must be 0 where writing and applying are one turn", c.MaxEarlyApplySize)
+	if c.Placement != nil {
+		c.Placement.mistakes(c, refuse)
+	}
 	if c.Coding != nil {
 		c.Coding.mistakes(refuse)
 	}
@@ -271,5 +278,6 @@ func (c Config) withDefaults() Config {
 	if c.Rand == nil {
 		c.Rand = cryptoRand{}
 	}
+	c.Placement = c.Placement.copied()
 	return c
 }

@@ -67,13 +67,15 @@ func (l *leader) state() StateType { return StateLeader }
 // heartbeats.
 func (l *leader) tick() {
 	l.sinceHeartbeat++
-	if l.quietTicks++; l.quietTicks >= l.cfg.ElectionTick {
+	if l.quietTicks++; int(l.quietTicks) >= l.cfg.ElectionTick {
 		l.quietTicks = 0
+		preferred := l.preferred()
 		if l.cfg.CheckQuorum && !l.checkQuorum() {
 			return
 		}
 		// A transfer has failed after an election timeout; go on leading.
 		l.transferee = None
+		l.prefer(preferred)
 	}
 	if l.cfg.YieldWhenLate && !l.yield() {
 		return

@@ -5,6 +5,7 @@ package raft
 
 import (
 	"fmt"
+	"math"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -51,10 +52,10 @@ type raft struct {
 	// quietTicks counts ticks since a follower last heard from its leader or
 	// gave its vote, since a candidate began, and at a leader since the last
 	// quorum check or the begin of a transfer.
-	quietTicks int
+	quietTicks int32
 	// patience is the limit on quietTicks at a follower or candidate, drawn anew at
 	// each change of role from [ElectionTick, 2*ElectionTick).
-	patience int
+	patience int32
 }
 
 // role is the behaviour of a node as a follower, candidate or leader.
@@ -147,7 +148,7 @@ func (r *raft) enter(ro role, term, lead uint64) {
 		r.term, r.vote = term, None
 	}
 	r.quietTicks = 0
-	r.patience = r.cfg.ElectionTick + r.cfg.Rand.IntN(r.cfg.ElectionTick)
+	r.patience = int32(min(r.cfg.ElectionTick+r.cfg.Rand.IntN(r.cfg.ElectionTick), math.MaxInt32))
 	last := r.log.last().Index
 	for id, pr := range r.members.All() {
 		*pr = r.members.NewProgress(last+1, pr.IsLearner)
@@ -161,6 +162,7 @@ func (r *raft) enter(ro role, term, lead uint64) {
 // turn takes on a role and a leader, in this node's term.
 func (r *raft) turn(ro role, lead uint64) {
 	r.role, r.lead = ro, lead
+	r.cfg.Placement.follow(lead, r.cfg.ElectionTick)
 	if l := r.leading(); l != nil {
 		r.members.Follow(r.id, r.log.last().Index+1)
 	}

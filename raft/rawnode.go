@@ -57,6 +57,7 @@ func (rn *RawNode) Tick() {
 	}
 	r := rn.raft
 	r.log.tail.watch()
+	r.cfg.Placement.tick()
 	r.role.tick()
 	r.extension.Tick()
 	r.settle()

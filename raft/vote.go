@@ -59,7 +59,7 @@ func (r *raft) mayVote(m *pb.Message) bool {
 // leader within the least election timeout (thesis 6.2) it does, so that a removed
 // node, or a node cut off for a while, cannot disturb the rest.
 func (r *raft) refusesCampaigns() bool {
-	return r.cfg.CheckQuorum && r.lead != None && r.quietTicks < r.cfg.ElectionTick
+	return r.cfg.CheckQuorum && r.lead != None && int(r.quietTicks) < r.cfg.ElectionTick
 }
 
 // isTransfer reports whether a vote is asked for at the leader's own wish.

@@ -16,11 +16,15 @@ import (
 func (c *checker) leaseVouched(n *node, m *pb.Message) {
 	d, text := &n.disk.durable, m.GetContext()
 	term, index := uint64(0), uint64(0)
-	if q, err := leases.ParseMessage(text[1:]); text[0] == 'l' && err == nil && (q.Answer.For > 0 || q.Report.Adopted > 0) {
-		term = uint64(q.Term)
-	}
-	if x, err := leases.ParseNote(text[1:]); text[0] == 'n' && err == nil {
-		term, index = uint64(x.Term), uint64(x.Index)
+	switch text[0] {
+	case 'l':
+		if q, err := leases.ParseMessage(text[1:]); err == nil && (q.Answer.For > 0 || q.Report.Adopted > 0) {
+			term = uint64(q.Term)
+		}
+	case 'n':
+		if x, err := leases.ParseNote(text[1:]); err == nil {
+			term, index = uint64(x.Term), uint64(x.Index)
+		}
 	}
 	switch {
 	case c.s.opts.Outside:

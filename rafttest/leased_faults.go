@@ -163,11 +163,15 @@ func (f *faults) leaseSent(n *node, m *pb.Message) {
 
 // appendLeases appends the text of a message of leases.
 func appendLeases(b, context []byte) []byte {
-	if q, err := leases.ParseMessage(context[1:]); context[0] == 'l' && err == nil {
-		return fmt.Appendf(b, " t%d ask %v answer %v revoke %v confirm %v report %v news %v rosters %d", q.Term, q.Request, q.Answer, q.Revoke, q.Confirm, q.Report, q.News, len(q.Lists))
-	}
-	if x, err := leases.ParseNote(context[1:]); context[0] == 'n' && err == nil {
-		return fmt.Appendf(b, " note %v", x)
+	switch context[0] {
+	case 'l':
+		if q, err := leases.ParseMessage(context[1:]); err == nil {
+			return fmt.Appendf(b, " t%d ask %v answer %v revoke %v confirm %v report %v news %v rosters %d", q.Term, q.Request, q.Answer, q.Revoke, q.Confirm, q.Report, q.News, len(q.Lists))
+		}
+	case 'n':
+		if x, err := leases.ParseNote(context[1:]); err == nil {
+			return fmt.Appendf(b, " note %v", x)
+		}
 	}
 	return b
 }

@@ -122,7 +122,7 @@ func TestTraceIsTheStory(t *testing.T) {
 }
 
 func TestViolationTellsItsStory(t *testing.T) {
-	r := run(1, options{Bug: staleReads})
+	r := run(1, options{Bug: staleReads, Bare: true})
 	require.Error(t, r.Err)
 	require.Equal(t, linearizability, invariantOf(r))
 	require.Contains(t, r.Story, "VIOLATION "+linearizability)

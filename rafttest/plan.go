@@ -207,12 +207,12 @@ func (p *plan) drawProcess(d world.Draws, opts options) {
 	}
 }
 
-// drawMachines draws the faults that report no error, for a quarter of the runs: the
-// others make way for more. Brief runs have few faults, of their own, and lease-based
+// drawMachines draws the faults that report no error, for most of the runs: some do
+// without, and so make way for more. Brief runs have few faults, of their own, and lease-based
 // reads stand none of these.
 func (p *plan) drawMachines(d world.Draws, opts options) {
 	p.links.Slower, p.links.SlowRate = 10, 100e3
-	if p.lease || opts.Brief || opts.Bare || !d.Chance(0.25) {
+	if p.lease || opts.Brief || opts.Bare || !d.Chance(0.75) {
 		return
 	}
 	every := func() time.Duration { return d.Every(0.5, 200*time.Millisecond, 4*time.Second) }
@@ -220,6 +220,9 @@ func (p *plan) drawMachines(d world.Draws, opts options) {
 	p.links.Late, p.links.Echo = d.Rate(0.3, 0.001, 0.02), d.Rate(0.3, 0.01, 0.3)
 	if d.Chance(0.3) {
 		p.links.Frames = d.Between(4, 64)
+	}
+	if p.slowDsk == 0 {
+		p.slowDsk = every()
 	}
 }
 

@@ -62,11 +62,18 @@ func (f *finale) changeWaits() bool {
 }
 
 // writesWait reports whether a slow disk has writes yet: a member may have applied what its disk has
-// not (Config.MaxEarlyApplySize), and the leader sends it the rest once it is stored.
+// not (Config.MaxEarlyApplySize, as all hosts do), and the leader sends it the rest once it is stored.
 func (f *finale) writesWait() bool {
 	for _, n := range f.s.running() {
-		if p, ok := n.proc.(*coreProcess); ok && len(p.appends.writing)+len(p.appends.waiting) > 0 {
-			return true
+		switch p := n.proc.(type) {
+		case *coreProcess:
+			if len(p.appends.writing)+len(p.appends.waiting) > 0 {
+				return true
+			}
+		case *hostProcess:
+			if p.writes.busy {
+				return true
+			}
 		}
 	}
 	return false

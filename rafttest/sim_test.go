@@ -87,6 +87,7 @@ func (u suite) run(t *testing.T) (reached reach, coded codedReach, enough bool) 
 	t.Logf("%d seeds, stories %016x, in %v; slowest recovery %v (seed %d, bound %v)", u.count, stories, time.Since(begun).Round(time.Millisecond),
 		worst.Recovery, worst.Seed, finaleTime)
 	t.Log(slow)
+	require.Empty(t, slow.Fewer(t.Name()), "too few seeds have these faults")
 	return reached, coded, u.count >= 1000 && failed == 0
 }
 

@@ -57,5 +57,5 @@ func typeName(t pb.MessageType) string {
 	case raft.MsgLeases:
 		return "Leases"
 	}
-	return t.String()[3:]
+	return pb.MessageType_name[int32(t)][3:]
 }

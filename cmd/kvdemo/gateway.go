@@ -63,6 +63,7 @@ func newGateway() *cobra.Command {
 	flags.StringVar(&passwordFile, "resp-password-file", "", "file with the password that clients of --resp give (default: none is wanted)")
 	flags.StringVar(&cfg.HTTPListen, "http-listen", "", "where to serve /metrics, /livez and /readyz over HTTP (default: nowhere)")
 	flags.BoolVar(&cfg.Pprof, "pprof", false, "serve profiles of the process at --http-listen, too, under /debug/pprof/")
+	addTraces(flags, &cfg)
 	addTLS(cmd, &cfg.TLS, "nodes and clients need certificates of the same authority then", false)
 	flags.BoolVar(&cfg.Unprotected, "unprotected", false, "without certificates, listen also where other machines come in: whoever does reads and writes")
 	flags.DurationVar(&cfg.Tick, "tick", 50*time.Millisecond, fmt.Sprintf("the gateway's clock, %v to %v; a home that is silent for 10 ticks is left", node.MinTick, node.MaxTick))

@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/logs"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/node"
@@ -89,8 +90,7 @@ func newServe() *cobra.Command {
 	flags.StringVar(&f.cfg.HTTPListen, "http-listen", "", "where to serve /metrics, /livez, /readyz and a page to watch, /page/, over HTTP (default: nowhere)")
 	flags.StringVar(&f.httpPeers, "http-peers", "", "the --http-listen of the nodes, id=host:port,...: the page shows them, too")
 	flags.BoolVar(&f.cfg.Pprof, "pprof", false, "serve profiles of the process at --http-listen, too, under /debug/pprof/")
-	flags.StringVar(&f.cfg.OTLP, "otlp", "", "URL of a collector that takes OpenTelemetry's traces over gRPC, such as http://127.0.0.1:4317 (default: none)")
-	flags.Float64Var(&f.cfg.OTLPSample, "otlp-sample", 0.01, "share of the calls that leave a trace at --otlp, 0 to 1, beside those whose client asks for one")
+	addTraces(flags, &f.cfg)
 	flags.StringVar(&f.cfg.Data, "data", "", "directory of this node's data, made if there is none")
 	addTLS(cmd, &f.cfg.TLS, "peers and clients need certificates of the same authority then", false)
 	flags.BoolVar(&f.cfg.Unprotected, "unprotected", false, "without certificates, listen also where other machines come in: whoever does reads and writes")
@@ -193,4 +193,10 @@ func untilEOF(ctx context.Context, read func() error) context.Context {
 		cancel(errors.New("standard input ended"))
 	}()
 	return ctx
+}
+
+// addTraces adds the flags of traces.
+func addTraces(flags *pflag.FlagSet, cfg *node.Config) {
+	flags.StringVar(&cfg.OTLP, "otlp", "", "URL of a collector that takes OpenTelemetry's traces over gRPC, such as http://127.0.0.1:4317 (default: none)")
+	flags.Float64Var(&cfg.OTLPSample, "otlp-sample", 0.01, "share of the calls that leave a trace at --otlp, 0 to 1, beside those whose client asks for one")
 }

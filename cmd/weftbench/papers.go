@@ -10,13 +10,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/papers"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 func newPapers() *cobra.Command {
 	var (
 		bench       papers.Bench
+		nodes       programs
 		figure, out string
-		net         string
+		net, data   string
 		list        bool
 	)
 	cmd := &cobra.Command{
@@ -24,7 +26,8 @@ func newPapers() *cobra.Command {
 		Short: "Run the figures of Crossword, FlexRaft, Bodega and Compartmentalized Consensus",
 		Long: "papers has a row for each figure and table with results of four papers: what the paper printed, and what\n" +
 			"Weft prints in the same setting, beside the sides of the paper, or why the row is not run. Rows run in\n" +
-			"virtual time, and print the same every time; with --net real the rows that time this machine run instead.",
+			"virtual time, and print the same every time; with --net real the rows that can run on this machine do,\n" +
+			"most of them as processes of kvdemo on links of 100 Mbit/s, beside a simulation of the same.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			rows, err := papers.Find(figure)
@@ -34,8 +37,11 @@ func newPapers() *cobra.Command {
 			if net != "sim" && net != "real" {
 				return fmt.Errorf("--net: %q, want sim or real", net)
 			}
-			if out != "" && (figure != "" || net == "real" || list) {
-				return fmt.Errorf("--out: the pages have all rows in virtual time; leave --figure, --list and --net real out")
+			if out != "" && (figure != "" || list || bench.Short) {
+				return fmt.Errorf("--out: the pages have all rows, each run whole; leave --figure, --list and --quick out")
+			}
+			if bench.Short {
+				bench.Rounds = 1
 			}
 			if list {
 				for _, r := range rows {
@@ -49,12 +55,26 @@ func newPapers() *cobra.Command {
 					return fmt.Errorf("--out: %w", err)
 				}
 			}
-			measured, err := papers.Run(&bench, rows, net == "real")
+			write := func(measured []papers.Measured) error { return papers.Write(out, measured, bench.Seed) }
+			var measured []papers.Measured
+			if net == "real" {
+				if err := lab.Publishable(out, bench.Rounds); err != nil {
+					return err
+				}
+				write = func(measured []papers.Measured) error { return papers.WriteReal(out, measured, bench.Rounds) }
+				err = nodes.inData(data, func(kvdemo, dir string) (err error) {
+					bench.Kvdemo, bench.Dir = kvdemo, dir
+					measured, err = papers.Run(&bench, rows, true)
+					return err
+				})
+			} else {
+				measured, err = papers.Run(&bench, rows, false)
+			}
 			if err != nil {
 				return err
 			}
 			if out != "" {
-				return papers.Write(out, measured, bench.Seed)
+				return write(measured)
 			}
 			for _, m := range measured {
 				if m.Result != nil || figure != "" {
@@ -64,11 +84,16 @@ func newPapers() *cobra.Command {
 			return nil
 		},
 	}
+	nodes.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&figure, "figure", "", "a row, such as crossword/6c, or a paper (default: all)")
 	flags.BoolVar(&list, "list", false, "list the rows, and run nothing")
-	flags.StringVar(&net, "net", "sim", "sim: virtual time; real: the rows that time this machine")
-	flags.StringVar(&out, "out", "", "write papers.md, data/papers.md and the pictures into this directory")
+	flags.StringVar(&net, "net", "sim", "sim: virtual time; real: the rows that can run on this machine")
+	flags.StringVar(&out, "out", "", "write papers.md, data/papers.md and the pictures into this directory; with --net real, data/papers-real.md")
+	flags.StringVar(&bench.Etcd, "etcd", ".cache/etcd-released/etcd", "with --net real: the program of etcd that make etcd-released built")
+	flags.BoolVar(&bench.Short, "quick", false, "a fraction of each run, one round, to look at")
+	flags.IntVar(&bench.Rounds, "rounds", lab.LeastRounds, "with --net real: how often each load is measured for each side, in turn")
+	flags.StringVar(&data, "data", "", "with --net real: directory for the nodes' data (default: a temporary one)")
 	flags.Uint64Var(&bench.Seed, "seed", 1, "feeds the runs")
 	return cmd
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPapersListsAndRefuses(t *testing.T) {
+func TestPapersListsRunsAndRefuses(t *testing.T) {
 	run := func(args ...string) (string, error) {
 		var out bytes.Buffer
 		root := newRoot()
@@ -26,6 +26,11 @@ func TestPapersListsAndRefuses(t *testing.T) {
 	out, err = run("--figure", "flexraft/13")
 	require.NoError(t, err)
 	require.Contains(t, out, "published: added to a request and an answer: 16 B and 8 B")
+	kvdemo, err := built()
+	require.NoError(t, err)
+	out, err = run("--net", "real", "--quick", "--figure", "flexraft/9", "--kvdemo", kvdemo, "--data", t.TempDir())
+	require.NoError(t, err, out)
+	require.Regexp(t, `5 +1 +64 KB .* → .*x`, out)
 	for want, args := range map[string][]string{
 		"no row": {"--figure", "moon"},
 		"--net":  {"--net", "moon"},

@@ -5,6 +5,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -53,8 +54,8 @@ func (f *realFlags) run(cmd *cobra.Command, out outFlags) error {
 		if err := oneOf("real-policies", p, realreads.PolicyNames()...); err != nil {
 			return err
 		}
-		if p == "etcd" && f.cfg.Etcd == "" {
-			return errors.New(`--real-policies: "etcd" needs a server of etcd, want --etcd PROGRAM as well`)
+		if (p == "etcd" || p == realreads.Serializable) && f.cfg.Etcd == "" {
+			return errors.New(fmt.Sprintf("--real-policies: %q needs a server of etcd, want --etcd PROGRAM as well", p))
 		}
 	}
 	self, err := os.Executable()

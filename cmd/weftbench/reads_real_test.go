@@ -41,7 +41,7 @@ func TestRealReads(t *testing.T) {
 
 	for _, bad := range []struct{ flag, value, want string }{
 		{"--real-networks", "moon", `--real-networks: "moon", want one of wan, geo`},
-		{"--real-policies", "guess", `--real-policies: "guess", want one of etcd, ReadIndex`},
+		{"--real-policies", "guess", `--real-policies: "guess", want one of etcd, stale etcd, ReadIndex`},
 		{"--real-sizes", "2", "--real-sizes: 2, want 3 to 9"},
 		{"--real-policies", "etcd", `--real-policies: "etcd" needs a server of etcd, want --etcd PROGRAM as well`},
 	} {

@@ -33,16 +33,17 @@ type purity struct {
 var pure = map[string]purity{
 	"raft": {
 		imports: []string{"go.etcd.io/raft/v3/", "google.golang.org/protobuf/",
-			"github.com/weftraft/weft/ecraft", "github.com/weftraft/weft/leases", "github.com/weftraft/weft/raft/internal/"},
+			"github.com/weftraft/weft/ecraft", "github.com/weftraft/weft/internal/placement", "github.com/weftraft/weft/leases", "github.com/weftraft/weft/raft/internal/"},
 		// The default logger writes to standard error; Fatal ends the process.
 		fileMayUse: map[string][]string{"logger.go": {"os", "log"}, "random.go": {"crypto/rand"}},
 		goroutines: []string{"node.go"},
 	},
-	"ecraft":          {imports: []string{"github.com/klauspost/reedsolomon"}},
-	"ecraft/adaptive": {imports: []string{"github.com/weftraft/weft/ecraft"}},
-	"ecraft/papers":   {imports: []string{"github.com/weftraft/weft/ecraft"}},
-	"gossip":          {imports: []string{"github.com/weftraft/weft/ecraft"}},
-	"leases":          {},
+	"ecraft":             {imports: []string{"github.com/klauspost/reedsolomon"}},
+	"ecraft/adaptive":    {imports: []string{"github.com/weftraft/weft/ecraft"}},
+	"ecraft/papers":      {imports: []string{"github.com/weftraft/weft/ecraft"}},
+	"gossip":             {imports: []string{"github.com/weftraft/weft/ecraft"}},
+	"leases":             {},
+	"internal/placement": {},
 }
 
 // impure are packages that reach outside: of the standard library, and our own clock.

@@ -14,14 +14,6 @@ import (
 	"github.com/weftraft/weft/internal/marked"
 )
 
-// appliedCall is a call whose command is in a step of the state machine.
-type appliedCall struct {
-	*pendingCall
-	index  uint64 // of the entry
-	result int    // which of the step's results, or -1
-	value  any    // the result if result is -1
-}
-
 // emit hands committed entries to the apply stage, in steps; the responses leave with the last one. A
 // step ends where the state machine may jump to by a snapshot. A step also ends behind an entry with a
 // command of the module, so that all replicas have a state of that index between two calls of Apply:
@@ -71,7 +63,7 @@ func (r *Replica) emitStep(entries []*pb.Entry, responses []*pb.Message) (rest [
 		a.Batch.Host = r.host.encode()
 	}
 	r.pending = append(r.pending, r.host.mark())
-	r.keep.configured(r.host)
+	r.keep.configured()
 	r.out.Applies = append(r.out.Applies, a)
 	return rest
 }
@@ -97,7 +89,7 @@ func (r *Replica) emitEntry(a *Apply, e *pb.Entry) error {
 	default:
 		err = fmt.Errorf("%w: entry type %v", errEntryFormat, e.GetType())
 	}
-	r.passed(at)
+	r.outbox.passed(at)
 	return err
 }
 
@@ -108,20 +100,20 @@ func (r *Replica) emitCommands(a *Apply, at logMark, data []byte, fresh bool) er
 	if err != nil {
 		return err
 	}
-	r.redeem(env.id.Origin, at.term, len(data))
-	own := r.takeOwn(env.id)
+	r.inbox.redeem(env.id.Origin, at.term, len(data))
+	own := r.outbox.takeOwn(env.id)
 	admitted := (env.kind == kindVerbatim || r.origins.admit(env.id, env.floor)) && fresh
 	if env.id.Origin == r.cfg.ID {
-		r.bootTaken(r.host.origins.boot(r.cfg.ID))
+		r.outbox.bootTaken(r.host.origins.boot(r.cfg.ID))
 	}
 	if !admitted {
 		r.count.DuplicateBatches++
-		r.superseded(own)
+		r.outbox.superseded(own)
 		return nil
 	}
 	first := len(a.Batch.Commands)
 	a.Batch.Commands = append(a.Batch.Commands, env.commands...)
-	r.emittedEntry(a, env.id, at, len(env.commands))
+	r.home.emit(a, env.id, at, len(env.commands))
 	if own == nil {
 		return nil
 	}
@@ -151,17 +143,17 @@ func (r *Replica) emitConfChange(a *Apply, e *pb.Entry, at logMark, fresh bool) 
 	env, named := decodeConfContext(cc.GetContext())
 	var own *batch
 	if named {
-		own = r.takeOwn(env.id)
+		own = r.outbox.takeOwn(env.id)
 		if !r.origins.admit(env.id, env.floor) {
 			r.count.DuplicateBatches++
-			r.superseded(own)
+			r.outbox.superseded(own)
 			return nil // all replicas leave it out
 		}
 	}
 	conf := pb.EnsureConfState(proto.Clone(r.core.ApplyConfChange(cc)).(*pb.ConfState))
 	r.dirty, r.configuredAt = true, at.index
 	if !fresh {
-		r.superseded(own)
+		r.outbox.superseded(own)
 		return nil
 	}
 	r.host.conf = conf
@@ -210,7 +202,7 @@ func (r *Replica) ApplyDone(a Apply, results []any) {
 			r.finishWith(c.pendingCall, ErrSuperseded)
 		}
 	}
-	r.appliedEntries(a, results)
+	r.home.take(a, results)
 	r.deliver(a.responses)
 	r.reads.release()
 }

@@ -26,71 +26,146 @@ type pendingCall struct {
 	sent, committed Deadline
 }
 
-// callList holds all calls under way, and perhaps some ended calls.
-type callList struct {
-	list []*pendingCall
+// appliedCall is a call whose command is in a step of the state machine.
+type appliedCall struct {
+	*pendingCall
+	index  uint64 // of the entry
+	result int    // which of the step's results, or -1
+	value  any    // the result if result is -1
+}
+
+// calls are the calls of users of a [Replica] or a [Gateway]. A call is in one of these states:
+//
+//  1. refused at once (refuseNow): it never is in the list;
+//  2. under way, and its command is in no log;
+//  3. under way and open: its command may be in some log, or may get there;
+//  4. ended: with a result (finish), or without (finishWith): refused if the call was not open, and
+//     else with an unknown outcome.
+//
+// Invariant: live is the number of calls in list that have not ended. An ended call never counts again, because
+// finish does nothing to it.
+type calls struct {
+	*facts
+	around aroundCalls
+
+	list []*pendingCall // those under way, and until the next tick some that have ended
 	live int
 	// cancelled are calls to end before their deadline. There may be many in a
 	// turn, so they are looked for once.
 	cancelled map[Call]error
-	untidy    bool // calls have ended, perhaps before their commands left
+}
+
+// aroundCalls is what calls need of what is around them.
+type aroundCalls interface {
+	// leader returns the leader known here, or 0, and the term in which it leads.
+	leader() (id, term uint64)
+	// timeout returns the cause for a call whose deadline passed now.
+	timeout() error
+	// callEnded takes the end of a call.
+	callEnded(Done)
 }
 
 // begin notes a call.
-func (r *requests) begin(call Call, op string, deadline Deadline, waiting string) *pendingCall {
-	c := &pendingCall{call: call, op: op, deadline: deadline, waiting: waiting}
-	r.calls.list = append(r.calls.list, c)
-	r.calls.live++
-	return c
+func (c *calls) begin(call Call, op string, deadline Deadline, waiting string) *pendingCall {
+	p := &pendingCall{call: call, op: op, deadline: deadline, waiting: waiting}
+	c.list = append(c.list, p)
+	c.live++
+	return p
 }
 
 // refuseNow ends a call that was not let in.
-func (r *requests) refuseNow(call Call, op string, cause error) {
-	r.count.Refused++
-	lead, _ := r.around.leader()
-	r.around.callEnded(Done{Call: call, Err: &CallError{Op: op, Verdict: ErrRefused, Cause: cause, Leader: lead}})
+func (c *calls) refuseNow(call Call, op string, cause error) {
+	c.count.Refused++
+	lead, _ := c.around.leader()
+	c.around.callEnded(Done{Call: call, Err: &CallError{Op: op, Verdict: ErrRefused, Cause: cause, Leader: lead}})
 }
 
 // admits returns why a call cannot be let in, or nil.
-func (r *requests) admits(deadline Deadline) error {
+func (c *calls) admits(deadline Deadline) error {
 	switch {
-	case deadline <= r.now:
+	case deadline <= c.now:
 		return fmt.Errorf("%w before the call began", ErrTimeout)
-	case r.calls.live >= r.cfg.MaxCalls:
-		return fmt.Errorf("%w: %d calls, the bound is %d; try again later", ErrOverloaded, r.calls.live, r.cfg.MaxCalls)
+	case c.live >= c.cfg.MaxCalls:
+		return fmt.Errorf("%w: %d calls, the bound is %d; try again later", ErrOverloaded, c.live, c.cfg.MaxCalls)
 	}
 	return nil
 }
 
 // finish ends a call with its result.
-func (r *requests) finish(c *pendingCall, d Done) {
-	if c.ended {
+func (c *calls) finish(p *pendingCall, d Done) {
+	if p.ended {
 		return
 	}
-	c.ended = true
-	r.calls.live--
-	if d.Call = c.call; c.end != nil {
-		c.end(d)
+	p.ended = true
+	c.live--
+	if d.Call = p.call; p.end != nil {
+		p.end(d)
 		return
 	}
-	r.around.callEnded(d)
+	c.around.callEnded(d)
 }
 
-// finishWith ends a call without a result. The verdict follows from where the
-// call is.
-func (r *requests) finishWith(c *pendingCall, cause error) {
-	if c.ended {
+// finishWith ends a call without a result. The verdict follows from the state of the call.
+func (c *calls) finishWith(p *pendingCall, cause error) {
+	if p.ended {
 		return
 	}
-	lead, _ := r.around.leader()
-	e := &CallError{Op: c.op, Verdict: ErrRefused, Cause: cause, Waiting: c.waiting, Leader: lead}
-	if c.open {
+	lead, _ := c.around.leader()
+	e := &CallError{Op: p.op, Verdict: ErrRefused, Cause: cause, Waiting: p.waiting, Leader: lead}
+	if p.open {
 		e.Verdict = ErrUnknown
-		r.count.Unknown++
+		c.count.Unknown++
 	} else {
-		r.count.Refused++
+		c.count.Refused++
 	}
-	r.finish(c, Done{Err: e})
+	c.finish(p, Done{Err: e})
+}
+
+// expire ends the calls with a past deadline, and forgets all ended calls.
+func (c *calls) expire() {
+	c.list = slices.DeleteFunc(c.list, func(p *pendingCall) bool {
+		if !p.ended && p.deadline <= c.now {
+			c.finishWith(p, c.around.timeout())
+		}
+		return p.ended
+	})
+}
+
+// Cancel ends a call before its deadline, in the next Flush, if it has not ended
+// by then. A nil cause stands for a deadline that has passed.
+func (c *calls) Cancel(call Call, cause error) {
+	if c.cancelled == nil {
+		c.cancelled = map[Call]error{}
+	}
+	c.cancelled[call] = cause
+}
+
+// cancel ends the calls that were cancelled, and reports whether any had not ended.
+func (c *calls) cancel() (some bool) {
+	if len(c.cancelled) == 0 {
+		return false
+	}
+	for _, p := range c.list {
+		cause, ok := c.cancelled[p.call]
+		if !ok || p.ended {
+			continue
+		}
+		if cause == nil {
+			cause = c.around.timeout()
+		}
+		c.finishWith(p, cause)
+		some = true
+	}
+	c.cancelled = nil
+	return some
+}
+
+// endAll ends all calls.
+func (c *calls) endAll(cause error) {
+	for _, p := range c.list {
+		c.finishWith(p, cause)
+	}
+	c.list = nil
 }
 
 // live leaves out the ended calls.
@@ -98,62 +173,6 @@ func live(calls []*pendingCall) []*pendingCall {
 	return slices.DeleteFunc(calls, func(c *pendingCall) bool { return c.ended })
 }
 
-// expireCalls ends the calls with a past deadline, and forgets all ended calls.
-func (r *requests) expireCalls() {
-	r.calls.list = slices.DeleteFunc(r.calls.list, func(c *pendingCall) bool {
-		if !c.ended && c.deadline <= r.now {
-			r.finishWith(c, r.around.timeout())
-		}
-		return c.ended
-	})
-	r.calls.untidy = true // a batch may have become known to be in no log
-	r.tidy()
-}
-
-// Cancel ends a call before its deadline, in the next Flush, if it has not ended
-// by then. A nil cause stands for a deadline that has passed.
-func (r *requests) Cancel(call Call, cause error) {
-	if r.calls.cancelled == nil {
-		r.calls.cancelled = map[Call]error{}
-	}
-	r.calls.cancelled[call] = cause
-}
-
-func (r *requests) cancelCalls() {
-	if len(r.calls.cancelled) == 0 {
-		return
-	}
-	for _, c := range r.calls.list {
-		cause, ok := r.calls.cancelled[c.call]
-		if !ok || c.ended {
-			continue
-		}
-		if cause == nil {
-			cause = r.around.timeout()
-		}
-		r.finishWith(c, cause)
-		r.calls.untidy = true
-	}
-	r.calls.cancelled = nil
-	r.tidy()
-}
-
-func (r *requests) endAllCalls(cause error) {
-	for _, c := range r.calls.list {
-		r.finishWith(c, cause)
-	}
-	r.calls.list, r.calls.untidy = nil, true
-	r.tidy()
-}
-
-// tidy lets go of what nobody waits for any more.
-func (r *requests) tidy() {
-	if !r.calls.untidy {
-		return
-	}
-	r.calls.untidy = false
-	r.outbox.forgetEnded()
-	for _, b := range r.outbox.batches {
-		r.withdraw(b)
-	}
+func allEnded(calls []*pendingCall) bool {
+	return !slices.ContainsFunc(calls, func(c *pendingCall) bool { return !c.ended })
 }

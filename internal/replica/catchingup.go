@@ -24,10 +24,15 @@ import (
 // bytes of all laggards that are under way in the network, or wait at their disks, are within the budget. A
 // laggard that acknowledges nothing for a while gives its windows back: what it was sent may be lost, and a disk
 // that hangs there must not hold the others' turns.
+//
+// Invariant: by has no row without a budget.
 type catchingUp struct {
+	*facts
+	kept *retention
+
 	budget *catchup.Budget // nil: none
 	free   int64
-	post   func(func(*Replica))
+	ready  func(to uint64, l *laggard) // has go on in a turn of the replica; see waits
 	by     map[uint64]*laggard
 }
 
@@ -65,20 +70,15 @@ const (
 	idleWindows = 2
 )
 
-// CatchUpWithin has followers catch up within a budget; nil ends that. free is how many bytes each gets without the
-// budget, and post runs a function in a turn of this replica.
-func (r *Replica) CatchUpWithin(budget *catchup.Budget, free int64, post func(func(*Replica))) {
-	r.catching.clear()
-	r.catching = catchingUp{budget: budget, free: free, post: post, by: map[uint64]*laggard{}}
+// within has followers catch up within a budget, or without one, and forgets all laggards.
+func (c *catchingUp) within(budget *catchup.Budget, free int64, ready func(to uint64, l *laggard)) {
+	c.clear()
+	c.budget, c.free, c.ready, c.by = budget, free, ready, map[uint64]*laggard{}
 }
 
-// pace asks the replica for its core.
-type pace struct{ *Replica }
-
 // MaySend implements raft.Pace.
-func (p pace) MaySend(to, next uint64) bool {
-	c := &p.catching
-	if c.budget == nil || next > p.state.Commit {
+func (c *catchingUp) MaySend(to, next uint64) bool {
+	if c.budget == nil || next > c.state.Commit {
 		return true
 	}
 	l := c.by[to]
@@ -89,37 +89,33 @@ func (p pace) MaySend(to, next uint64) bool {
 	if l.free > 0 || l.left > 0 {
 		return true
 	}
-	if l.lookedAt != p.ticks {
-		p.lookAt(to, l)
+	if l.lookedAt != c.ticks {
+		c.lookAt(to, l)
 	}
-	return l.needed || p.takeWindow(l, next)
+	return l.needed || c.takeWindow(l, next)
 }
 
 // takeWindow asks for a window, and reports whether it is there.
-func (r *Replica) takeWindow(l *laggard, next uint64) bool {
-	if l.waits = !r.catching.budget.Ask(l.place, l.urgency, r.keep.behind(next), l.left+l.under+r.window()); !l.waits {
-		l.left += r.window()
+func (c *catchingUp) takeWindow(l *laggard, next uint64) bool {
+	window := windowAppends * int64(c.cfg.MaxAppendBytes)
+	if l.waits = !c.budget.Ask(l.place, l.urgency, c.kept.behind(next), l.left+l.under+window); !l.waits {
+		l.left += window
 		if l.under == 0 {
-			l.since = r.ticks
+			l.since = c.ticks
 		}
 	}
 	return !l.waits
 }
 
-func (r *Replica) window() int64 { return windowAppends * int64(r.cfg.MaxAppendBytes) }
-
 // Sent implements raft.Pace.
-func (p pace) Sent(to, first, last uint64, bytes int) {
-	c := &p.catching
-	if c.budget == nil || first > p.state.Commit {
+func (c *catchingUp) Sent(to, first, last uint64, bytes int) {
+	if c.budget == nil || first > c.state.Commit {
 		return
 	}
 	l := c.by[to]
 	if l == nil {
-		l = &laggard{free: c.free, lookedAt: p.ticks - 1}
-		l.place = &catchup.Place{Direction: catchup.Sending, Ready: func() {
-			c.post(func(r *Replica) { r.windowCame(to, l) })
-		}}
+		l = &laggard{free: c.free, lookedAt: c.ticks - 1}
+		l.place = &catchup.Place{Direction: catchup.Sending, Ready: func() { c.ready(to, l) }}
 		c.by[to] = l
 	}
 	switch {
@@ -130,7 +126,7 @@ func (p pace) Sent(to, first, last uint64, bytes int) {
 		l.under += int64(bytes)
 		l.sent = append(l.sent, sentTo{last, int64(bytes)})
 	}
-	if last >= p.state.Commit && l.left > 0 { // nothing else is missed
+	if last >= c.state.Commit && l.left > 0 { // nothing else is missed
 		c.budget.Give(l.place, l.left)
 		l.left = 0
 	}
@@ -145,16 +141,12 @@ func (l *laggard) lost(next uint64) {
 	}
 }
 
-// windowCame goes on with a laggard that has waited: the core asks again, and finds the window there.
-func (r *Replica) windowCame(to uint64, l *laggard) {
-	if r.catching.by[to] == l && l.waits {
-		r.core.ResumeAppends(to)
-		r.dirty = true
-	}
-}
+// waits reports whether a laggard waits for a window. When the window has come, the core is to ask again, and finds it
+// there.
+func (c *catchingUp) waits(to uint64, l *laggard) bool { return c.by[to] == l && l.waits }
 
 // acked gives back what a laggard has acknowledged.
-func (c *catchingUp) acked(m *pb.Message, tick uint64) {
+func (c *catchingUp) acked(m *pb.Message) {
 	l := c.by[m.GetFrom()]
 	if l == nil || m.GetType() != pb.MsgAppResp || m.GetReject() {
 		return
@@ -167,7 +159,7 @@ func (c *catchingUp) acked(m *pb.Message, tick uint64) {
 	if bytes == 0 {
 		return
 	}
-	l.since = tick
+	l.since = c.ticks
 	l.under -= bytes
 	over := min(bytes, max(-l.left, 0))
 	l.left += over
@@ -175,36 +167,35 @@ func (c *catchingUp) acked(m *pb.Message, tick uint64) {
 }
 
 // lookAt finds out how urgent a laggard is. The others count that could vote for what is committed.
-func (r *Replica) lookAt(to uint64, l *laggard) {
-	_, progress := r.core.Members()
+func (c *catchingUp) lookAt(to uint64, l *laggard) {
+	_, progress := c.core.Members()
 	var complete []uint64
 	for id, p := range progress {
-		other := r.catching.by[id]
+		other := c.by[id]
 		switch {
-		case id == r.cfg.ID && r.stall.reason == nil,
-			p.State == tracker.StateReplicate && p.Match+r.cfg.MaxPromoteLag >= r.state.Commit && (other == nil || other.free > 0) && r.reachable(id):
+		case id == c.cfg.ID && c.stalled == nil,
+			p.State == tracker.StateReplicate && p.Match+c.cfg.MaxPromoteLag >= c.state.Commit && (other == nil || other.free > 0) && c.reachable(id):
 			complete = append(complete, id)
 		}
 	}
-	l.urgency, l.needed = urgency(r.host.conf, to, complete)
-	l.lookedAt = r.ticks
+	l.urgency, l.needed = urgency(c.host.conf, to, complete)
+	l.lookedAt = c.ticks
 }
 
-// tickCatchingUp forgets laggards that have caught up, and has those give back that do not get on.
-func (r *Replica) tickCatchingUp() {
-	c := &r.catching
+// tick forgets laggards that have caught up, and has those give back that do not get on.
+func (c *catchingUp) tick() {
 	if len(c.by) == 0 {
 		return
 	}
-	_, progress := r.core.Members()
+	_, progress := c.core.Members()
 	for _, id := range slices.Sorted(maps.Keys(c.by)) {
 		l := c.by[id]
 		p, ok := progress[id]
 		switch {
-		case !ok, p.State == tracker.StateReplicate && p.Next > r.state.Commit && len(l.sent) == 0:
+		case !ok, p.State == tracker.StateReplicate && p.Next > c.state.Commit && len(l.sent) == 0:
 			c.leave(id)
 			delete(c.by, id)
-		case !r.reachable(id), l.left+l.under > 0 && r.ticks-l.since > uint64(idleWindows*r.cfg.ElectionTick):
+		case !c.reachable(id), l.left+l.under > 0 && c.ticks-l.since > uint64(idleWindows*c.cfg.ElectionTick):
 			c.leave(id)
 		}
 	}

@@ -31,6 +31,7 @@ type changesModel struct {
 func (m *changesModel) Members() (tracker.Config, map[uint64]tracker.Progress) {
 	return m.config, m.progress
 }
+func (m *changesModel) State() CoreState                       { return m.state }
 func (m *changesModel) ProposeConfChange(pb.ConfChangeI) error { m.made = true; return nil }
 func (m *changesModel) TransferLeader(to uint64)               { m.handed = to }
 func (m *changesModel) heirs([]uint64) []uint64                { return nil }
@@ -54,7 +55,8 @@ func TestChangeIsMadeIfTheLivingAreAMajority(t *testing.T) {
 		ids := []uint64{1, 2, 3, 4, 5, 6}
 		f := &facts{cfg: Config{Settings: Settings{ID: 1, ElectionTick: 10, MaxPromoteLag: 5, MaxInflightMsgs: 8}}, heard: map[uint64]uint64{}, ticks: 1000, last: 100}
 		m := &changesModel{facts: f, progress: map[uint64]tracker.Progress{}, alive: map[uint64]bool{1: true}}
-		m.c = changes{facts: f, core: m, around: m, founding: &founding{facts: f}}
+		f.core = m
+		m.c = changes{facts: f, changer: m, around: m, founding: &founding{facts: f}}
 		voters := quorum.MajorityConfig{1: {}}
 		for _, id := range ids[1:rapid.IntRange(1, 5).Draw(t, "voters")] {
 			voters[id] = struct{}{}

@@ -4,7 +4,10 @@
 package replica
 
 import (
+	"fmt"
 	"time"
+
+	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/weftraft/weft/raft"
 )
@@ -13,7 +16,7 @@ import (
 // time, and how far the core, the log and the state machine are. A part has facts, its own
 // state, and a few methods of what is around it.
 //
-// Invariant: parts change the counters, and an inquiry forgets who was heard; all else is
+// Invariant: parts change the counters, an inquiry forgets who was heard, and stalling sets stalled; all else is
 // changed by the Replica or the Gateway alone.
 type facts struct {
 	cfg   Config
@@ -24,6 +27,10 @@ type facts struct {
 	// The next fields are a replica's. A gateway has no core, no log and no state machine.
 
 	state CoreState // of the core, after the last drain
+	core  coreView  // asked for what the core has not told: its present state, and its members
+	// stalled is the reason why the log or the state machine does not get on, or nil; wraps storage.ErrLate if the
+	// disk is late. See stalling.
+	stalled error
 	// ledSince is the tick since which this node leads, if this node leads.
 	ledSince uint64
 	heard    map[uint64]uint64 // by node: the tick of its last message
@@ -40,6 +47,12 @@ type facts struct {
 	applied stateMark
 }
 
+// coreView is what parts may ask a core.
+type coreView interface {
+	State() CoreState
+	Members() (tracker.Config, map[uint64]tracker.Progress)
+}
+
 // leads reports whether this node is the leader, to its own knowledge.
 func (f *facts) leads() bool { return f.state.Role == raft.StateLeader }
 
@@ -48,6 +61,14 @@ func (f *facts) leads() bool { return f.state.Role == raft.StateLeader }
 func (f *facts) reachable(id uint64) bool {
 	at, ok := f.heard[id]
 	return id == f.cfg.ID || ok && f.ticks-at <= uint64(f.cfg.ElectionTick)
+}
+
+// cannotWrite returns why this node takes nothing new, or nil.
+func (f *facts) cannotWrite() error {
+	if f.stalled == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrStalled, f.stalled)
 }
 
 // tooEarly reports whether this node leads and has not committed an entry of its

@@ -29,10 +29,11 @@ import (
 // A Gateway has no goroutine, reads no clock and does no I/O, like a Replica. The driver feeds inputs, and
 // then calls Flush. One goroutine at a time uses a Gateway.
 type Gateway struct {
-	facts // the counters are those of requests
-	requests
-	out  GatewayOutput
-	seen GatewayCounters // without the counters of requests
+	facts // the counters are those of calls and of the outbox
+	calls
+	outbox outbox
+	out    GatewayOutput
+	seen   GatewayCounters // without these
 
 	homes    []uint64 // that may be asked, ascending
 	near     []uint64 // of these, those in the gateway's zone, ascending
@@ -110,8 +111,8 @@ func NewGateway(s Settings) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{facts: facts{cfg: Config{Settings: s.WithDefaults()}}, members: &pb.ConfState{}}
-	g.requests = requests{facts: &g.facts, around: g}
-	g.outbox = newOutbox(g.cfg, s.Boot)
+	g.calls = calls{facts: &g.facts, around: g}
+	g.outbox = newOutbox(&g.calls, g, s.Boot)
 	g.outbox.maxCommands = maxGatewayCommands
 	return g, nil
 }
@@ -161,19 +162,22 @@ func (g *Gateway) At(now time.Duration) { g.now = max(g.now, now) }
 func (g *Gateway) Tick(now time.Duration) {
 	g.At(now)
 	g.ticks++
-	g.expireCalls()
+	g.expire()
+	g.outbox.tidy()
 	g.lookAtHome()
 }
 
 // Flush ends a turn and returns the work to do. The caller owns the output.
 func (g *Gateway) Flush(now time.Duration) GatewayOutput {
 	g.At(now)
-	g.cancelCalls()
+	if g.cancel() {
+		g.outbox.tidy()
+	}
 	if g.home.id == raft.None || g.ticks < g.drains && len(g.outbox.batches) == 0 {
 		g.moveHome()
 	}
 	if g.ticks >= g.drains {
-		g.sendBatches()
+		g.outbox.sendBatches()
 	}
 	g.sendQueries()
 	out := g.out
@@ -182,7 +186,10 @@ func (g *Gateway) Flush(now time.Duration) GatewayOutput {
 }
 
 // Stop ends all calls.
-func (g *Gateway) Stop() { g.endAllCalls(ErrStopped) }
+func (g *Gateway) Stop() {
+	g.endAll(ErrStopped)
+	g.outbox.tidy()
+}
 
 // Status returns the gateway's view.
 func (g *Gateway) Status() GatewayStatus {
@@ -191,7 +198,7 @@ func (g *Gateway) Status() GatewayStatus {
 	c.Proposals, c.Batches, c.Resent, c.Refused, c.Unknown = g.count.Proposals, g.count.Batches, g.count.Resent, g.count.Refused, g.count.Unknown
 	return GatewayStatus{
 		ID: g.cfg.ID, Group: g.cfg.Group, Home: g.home.id, Lead: lead, Term: term, Applied: g.home.mark.index, Members: g.members,
-		Waiting: g.calls.live, Queued: g.outbox.queued + g.asked, Counters: c,
+		Waiting: g.live, Queued: g.outbox.queued + g.asked, Counters: c,
 	}
 }
 
@@ -207,7 +214,7 @@ func (g *Gateway) Receive(m wire.Message) error {
 			g.follow(b.Leader, b.Term)
 			g.hinted = g.ticks
 		}
-		g.receiveVerdict(b)
+		g.outbox.receiveVerdict(b)
 	case wire.Report:
 		return g.receiveReport(m.From, b)
 	case wire.Reply:
@@ -381,7 +388,7 @@ func (g *Gateway) takeReport(r wire.Report) {
 	if at.index > g.home.mark.index {
 		g.home.mark = at
 	}
-	g.passed(at)
+	g.outbox.passed(at)
 	if r.LeaderTerm >= g.term || g.ticks-g.hinted >= uint64(g.cfg.ElectionTick) { // by now the home would know, too
 		g.follow(r.Leader, r.LeaderTerm)
 	}
@@ -395,20 +402,20 @@ func (g *Gateway) takeRow(row *wire.OriginRow, at logMark) {
 		g.outbox.boot = max(g.outbox.boot, row.Boot+1)
 	}
 	before := len(g.outbox.batches)
-	g.jumped(originTable{g.cfg.ID: {boot: row.Boot, floor: row.Floor, above: row.Above}}, at)
+	g.outbox.jumped(originTable{g.cfg.ID: {boot: row.Boot, floor: row.Floor, above: row.Above}}, at)
 	g.seen.Superseded += uint64(before - len(g.outbox.batches))
 }
 
 // takeEntry ends the calls of an own batch with the results.
 func (g *Gateway) takeEntry(e wire.EntryResults) {
-	own := g.takeOwn(wire.CommandID{Origin: g.cfg.ID, Boot: e.Boot, Sequence: e.Sequence})
-	g.bootTaken(e.Boot)
+	own := g.outbox.takeOwn(wire.CommandID{Origin: g.cfg.ID, Boot: e.Boot, Sequence: e.Sequence})
+	g.outbox.bootTaken(e.Boot)
 	if own == nil || own.withdrawn {
 		return
 	}
 	if e.Lost || len(e.Results) != len(own.calls) {
 		g.seen.Superseded++
-		g.superseded(own)
+		g.outbox.superseded(own)
 		return
 	}
 	for i, c := range own.calls {
@@ -424,7 +431,7 @@ func (g *Gateway) takeEntry(e wire.EntryResults) {
 // Propose takes a command from a user. It ends with the bytes of the state machine's result. The command
 // must not be changed any more.
 func (g *Gateway) Propose(call Call, command []byte, deadline Deadline) {
-	g.requests.Propose(call, command, deadline)
+	g.outbox.propose(call, command, deadline)
 }
 
 // Query asks the state machine of a replica, behind the read barrier that the options want. It ends with the answer,

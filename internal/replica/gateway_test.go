@@ -347,13 +347,13 @@ func TestLeaderBoundsWhatAGatewayHasUnderWay(t *testing.T) {
 		c.propose(strings.Repeat("x", 60))
 	}
 	c.settle()
-	require.Less(t, leader.r.home.granted[9], 200)
+	require.Less(t, leader.r.inbox.granted[9], 200)
 	require.NotZero(t, leader.r.Status().Counters.RefusedIn)
 	c.lose = func(wire.Message) bool { return false }
 	c.run(20)
 	require.Len(t, c.done, 4)
 	require.Len(t, c.agree(), 4)
-	require.Empty(t, leader.r.home.granted)
+	require.Empty(t, leader.r.inbox.granted)
 }
 
 // What a home keeps for its gateways has a bound; beyond it a stream ends, and another begins.
@@ -387,7 +387,7 @@ func TestResultsOfABatchAreBounded(t *testing.T) {
 		return nil, long
 	}
 	for _, results := range [][]any{{maxResultBytes, 0, 1}, slices.Repeat([]any{maxResultBytes}, 12), {maxResultBytes + 1}, slices.Repeat([]any{"x"}, wire.MaxResults)} {
-		encoded := n.r.encodeResults(results)
+		encoded := n.r.atHome().encodeResults(results)
 		require.Len(t, encoded, len(results))
 		bytes := 0
 		for i, c := range encoded {

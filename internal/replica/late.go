@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"go.etcd.io/raft/v3/quorum"
-	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/storage"
 )
@@ -25,7 +24,6 @@ import (
 // begin again with the next write. A leader therefore goes if a majority is known to do better
 // (outrun), or may do better (level with the log, so nothing is known).
 type lateness struct {
-	full  error  // the driver's reason; a full disk is not late
 	ended uint64 // writes that have ended, as of the last look
 	since uint64 // the tick since which a write waits and none has ended
 }
@@ -37,31 +35,14 @@ func (l *lateness) look(ended uint64, waits bool, tick uint64) {
 	}
 }
 
-// reason returns why the log does not get on, or nil. A write may have come just after the look at
+// reason returns why the log counts as late, or nil. A write may have come just after the look at
 // since, so late is only what has waited for a tick more.
 func (l *lateness) reason(tick uint64, electionTick int) error {
-	if waited := tick - l.since; l.full == nil && waited > uint64(electionTick) {
+	if waited := tick - l.since; waited > uint64(electionTick) {
 		return fmt.Errorf("%w: writes wait, and none has ended for %d ticks; if that goes on, look at the disk, and move or stop this node", storage.ErrLate, waited)
 	}
-	return l.full
+	return nil
 }
-
-// lookAtLog looks whether the log gets on. The log's own word, if there is one, has the writes of all
-// groups, so that one group's write that hangs moves the leaders of all.
-func (r *Replica) lookAtLog() {
-	ended, waits := r.writes.durable, r.writes.durable < r.writes.handedOut
-	if l, ok := r.cfg.Log.(interface {
-		Progress() (ended uint64, waits bool)
-	}); ok {
-		e, w := l.Progress()
-		ended, waits = ended+e, waits || w
-	}
-	r.slow.look(ended, waits, r.ticks)
-	r.stallFor(r.slow.reason(r.ticks, r.cfg.ElectionTick))
-}
-
-// late reports whether the log stalls because its disk is late.
-func (r *Replica) late() bool { return r.stall.reason != nil && r.slow.full == nil }
 
 // standing is a leader's log, compared with those of the others.
 type standing int
@@ -74,39 +55,17 @@ const (
 
 // standing compares this leader's log with what a majority has. The commit index would not do: a
 // coded entry may need the leader's own copy to be committed.
-func (r *Replica) standing() standing {
-	config, progress := r.core.Members()
-	own, ahead := progress[r.cfg.ID].Match, map[uint64]bool{}
+func (s *stalling) standing() standing {
+	config, progress := s.core.Members()
+	own, ahead := progress[s.cfg.ID].Match, map[uint64]bool{}
 	for id, p := range progress {
 		ahead[id] = p.Match > own
 	}
 	switch {
 	case config.Voters.VoteResult(ahead) == quorum.VoteWon:
 		return outrun
-	case own < r.last:
+	case own < s.last:
 		return level
 	}
 	return idle
-}
-
-// fallSilent ends a leadership that nobody takes over: see silenced.
-func (r *Replica) fallSilent() {
-	if !r.stall.silent {
-		r.stall.silent = true
-		r.count.Silences++
-	}
-}
-
-// silenced reports whether a message of the core is lost because this leader is silent. The
-// followers then elect another, and the core, which gets no answers, steps down. Both cores can do
-// that, and no safety rests on it: any network may lose these messages.
-func (r *Replica) silenced(m *pb.Message) bool {
-	if !r.stall.silent || !r.leads() {
-		return false
-	}
-	switch m.GetType() {
-	case pb.MsgApp, pb.MsgHeartbeat, pb.MsgSnap:
-		return true
-	}
-	return false
 }

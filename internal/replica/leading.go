@@ -5,126 +5,15 @@ package replica
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/catchup"
 	"github.com/weftraft/weft/internal/wire"
 )
-
-// sending is the last proposal that came from a node.
-type sending struct{ boot, number uint64 }
-
-// receiveProposal answers a proposal sent here by another node, as to the leader of a term.
-// An error describes a faulty proposal.
-//
-// After a restart, a proposal for a term from before the restart gets no answer. The network may
-// bring a message twice: this node may have led that term, and may have appended the proposal, in
-// its earlier life. Its origin hears the fate of the proposal from the log of a later term.
-func (r *Replica) receiveProposal(from uint64, p wire.Proposal) error {
-	r.count.ForwardedIn++
-	if p.Term <= r.bornTerm {
-		return nil
-	}
-	seen := r.sendings[from]
-	switch {
-	case p.ID.Boot < seen.boot:
-		// Of an earlier life; or of this one, if its clock was set back meanwhile.
-		r.post(from, wire.Verdict{ID: p.ID, Number: p.Number, Outcome: wire.Busy, Term: r.state.Term, Index: seen.boot})
-		return nil
-	case p.ID.Boot == seen.boot && p.Number <= seen.number:
-		return nil // delivered twice, or behind a later one: see wire.Proposal.Number
-	}
-	r.sendings[from] = sending{boot: p.ID.Boot, number: p.Number}
-	v, err := r.checkProposal(from, p)
-	if v.Outcome == 0 {
-		v = r.overCredit(from, p)
-	}
-	if v.Outcome == 0 {
-		if v = r.appendProposal(p); v.Outcome == wire.Accepted {
-			r.grant(from, p)
-		}
-	}
-	if v.Outcome == 0 {
-		return nil // the proposal waits: see appendProposal
-	}
-	if v.Outcome != wire.Accepted {
-		r.count.RefusedIn++
-	}
-	v.ID, v.Number = p.ID, p.Number
-	if v.Outcome == wire.Accepted && !p.ConfChange && len(r.answers) < maxAnswers {
-		r.answers = append(r.answers, lateAnswer{from, v})
-		return nil
-	}
-	r.post(from, v)
-	return err
-}
-
-// lateAnswer is a leader's word that a batch was appended. The answer waits for a tick: an
-// origin that meets its batch in the log by then needs no answer, and any other origin must
-// hear the answer before sending the batch again.
-type lateAnswer struct {
-	to      uint64
-	verdict wire.Verdict
-}
-
-// maxAnswers bounds the waiting answers.
-const maxAnswers = 4096
-
-// answer sends the waiting answers, except for committed batches: their origins are about
-// to hear of the commit.
-func (r *Replica) answer() {
-	for _, a := range r.answers {
-		if a.verdict.Index > r.emitted.index {
-			r.post(a.to, a.verdict)
-		}
-	}
-	r.answers = r.answers[:0]
-}
-
-// checkProposal looks for data that a leader must not put into its log, because the log's
-// readers cannot decode the data and stop there. The result is a verdict against the
-// proposal, or none, and an error if the proposal is malformed.
-func (r *Replica) checkProposal(from uint64, p wire.Proposal) (wire.Verdict, error) {
-	malformed := func(format string, args ...any) (wire.Verdict, error) {
-		reason := fmt.Sprintf(format, args...)
-		return wire.Verdict{Outcome: wire.Malformed, Term: r.state.Term, Reason: reason},
-			fmt.Errorf("%w: proposal %v from node %d: %s", ErrBadMessage, p.ID, from, reason)
-	}
-	if p.ID.Origin != from {
-		return malformed("proposal %v from node %d", p.ID, from)
-	}
-	var env envelope
-	if p.ConfChange {
-		if n := changesIn(p.Data); n > maxChanges {
-			return malformed("a configuration change has %d changes at once, the bound is %d", n, maxChanges)
-		}
-		cc := &pb.ConfChangeV2{}
-		if err := proto.Unmarshal(p.Data, cc); err != nil {
-			return malformed("configuration change: %v", err)
-		}
-		var ok bool
-		if env, ok = decodeConfContext(cc.GetContext()); !ok {
-			return malformed("configuration change without an id")
-		}
-	} else {
-		if n := commandsIn(p.Data); n > maxBatchCommands {
-			return malformed("a batch of %d commands, the bound is %d", n, maxBatchCommands)
-		}
-		var err error
-		if env, err = decodeEnvelope(p.Data); err != nil {
-			return malformed("%v", err)
-		}
-	}
-	if env.id != p.ID {
-		return malformed("proposal %v contains %v", p.ID, env.id)
-	}
-	if env.id.Sequence-env.floor > maxWindow || r.host.origins.applied(env.id) {
-		return wire.Verdict{Outcome: wire.Busy, Term: r.state.Term}, nil // until the origin knows more
-	}
-	return wire.Verdict{}, nil
-}
 
 // appendProposal appends to the log of the leader of a term, in the turn in
 // which the term is compared: the entry gets this term, or there is none.
@@ -138,7 +27,7 @@ func (r *Replica) appendProposal(p wire.Proposal) wire.Verdict {
 	if !r.leads() || r.state.Term != p.Term {
 		return wire.Verdict{Outcome: wire.NotLeader, Term: r.state.Term, Leader: r.state.Lead}
 	}
-	if r.stall.reason != nil {
+	if r.stalled != nil {
 		return wire.Verdict{Outcome: wire.Busy, Term: r.state.Term}
 	}
 	r.dirty = true
@@ -161,4 +50,90 @@ func (r *Replica) appendProposal(p wire.Proposal) wire.Verdict {
 	}
 	r.last++
 	return wire.Verdict{Outcome: wire.Accepted, Index: r.last, Term: r.state.Term}
+}
+
+// TransferLeader asks for a voter to become leader. The call ends when the voter leads. A
+// failed transfer leaves the old leader; so a call that timed out may have moved leadership
+// or not.
+func (r *Replica) TransferLeader(call Call, to uint64, deadline Deadline) {
+	const op = "transfer leader"
+	err := r.admits(deadline)
+	if !slices.Contains(r.host.conf.GetVoters(), to) {
+		err = fmt.Errorf("%w: %d; the voters are %v", ErrNotMember, to, r.host.conf.GetVoters())
+	}
+	if err != nil {
+		r.refuseNow(call, op, err)
+		return
+	}
+	c := r.begin(call, op, deadline, fmt.Sprintf("node %d to become leader", to))
+	r.moves.wanted = append(r.moves.wanted, wantedLeader{to, c})
+	r.moves.due = true
+}
+
+// moveLeadership hands over as wished, or passes a wish on to the leader.
+func (r *Replica) moveLeadership() {
+	switch to, ok := r.moves.next(&r.facts, r.finish); {
+	case !ok:
+	case r.leads():
+		r.count.HandOversAsked++
+		r.transferTo(to)
+	default:
+		r.post(r.state.Lead, wire.Transfer{Term: r.state.Term, Transferee: to})
+	}
+}
+
+// receiveTransfer takes a wish that another node passed on to the leader.
+func (r *Replica) receiveTransfer(t wire.Transfer) {
+	r.drain()
+	if !r.leads() || t.Term != r.state.Term || !slices.Contains(r.host.conf.GetVoters(), t.Transferee) {
+		return // it will be asked again, of whoever leads then
+	}
+	r.count.HandOversAsked++
+	r.transferTo(t.Transferee)
+}
+
+// transferTo asks the core to hand leadership over.
+func (r *Replica) transferTo(to uint64) {
+	r.core.TransferLeader(to)
+	r.dirty = true
+}
+
+// heirs returns the voters that this leader could hand over to, the best first.
+func (r *Replica) heirs(voters []uint64) []uint64 { return r.placing.heirs(voters) }
+
+// Stalled gives the reason why the log or the state machine has no room, or nil once both
+// have room again, and returns the reason in force, which may be another: see lateness. Waiting
+// writes are the driver's work: the driver goes on trying, and calls AppendDone when the writes
+// are durable.
+func (r *Replica) Stalled(full error) (reason error) {
+	r.stall.full = full
+	if full != nil && len(r.keep.holds) > 0 {
+		r.compact() // what is held for others may be the room
+	}
+	r.stall.decide()
+	return r.stalled
+}
+
+// tickCore lets a tick pass for the core. The core of a stalled node does not campaign,
+// but as a last resort, and the core of a node with a smaller weight than others not at once.
+func (r *Replica) tickCore() {
+	if r.stall.quiet() || r.placing.waits() {
+		r.core.TickQuiesced()
+		return
+	}
+	r.core.Tick()
+	r.dirty = true
+}
+
+// CatchUpWithin has followers catch up within a budget; nil ends that. free is how many bytes each gets without the
+// budget, and post runs a function in a turn of this replica.
+func (r *Replica) CatchUpWithin(budget *catchup.Budget, free int64, post func(func(*Replica))) {
+	r.catching.within(budget, free, func(to uint64, l *laggard) {
+		post(func(r *Replica) {
+			if r.catching.waits(to, l) {
+				r.core.ResumeAppends(to)
+				r.dirty = true
+			}
+		})
+	})
 }

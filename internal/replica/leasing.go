@@ -24,26 +24,6 @@ type leasingCore interface {
 	RetireLeases(yes bool) error
 }
 
-// leaseMistakes names the conflicts of leases with the rest of the configuration. The core
-// names mistakes inside the settings of leases.
-func (c Settings) leaseMistakes(bad func(field string, value any, want string)) {
-	if c.Leases == nil {
-		return
-	}
-	if c.Clock == nil {
-		bad("Clock", c.Clock, "a clock, as Leases are set: clock.Boottime, or in simulation the node's own")
-	}
-	if c.Leases.Tick <= 0 {
-		bad("Leases.Tick", c.Leases.Tick, "the time between two ticks")
-	}
-	if c.NoPreVote {
-		bad("NoPreVote", c.NoPreVote, "false, as Leases are set: without PreVote a node that comes back ends all leases")
-	}
-	if c.NoCheckQuorum {
-		bad("NoCheckQuorum", c.NoCheckQuorum, "false, as Leases are set: without it any candidate ends all leases")
-	}
-}
-
 // leases completes the core's configuration, if this node is to have leases.
 func (r *Replica) leases(cfg *raft.Config) {
 	if r.cfg.Leases == nil {

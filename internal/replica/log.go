@@ -6,6 +6,7 @@ package replica
 import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/storage"
 )
@@ -38,3 +39,31 @@ type Log interface {
 }
 
 var _ Log = (*storage.Group)(nil)
+
+// FindCoded returns the first coded entry of a log, or 0 if there is none. A node without
+// coding must not be started on a log with a coded entry, because the node would take units
+// for commands: first call Densify, and wait until the node's log is dense. clear is
+// raft.Coding.ClearPrefix. FindCoded reads the whole log.
+func FindCoded(log raft.Storage, clear int) (uint64, error) {
+	first, err := log.FirstIndex()
+	if err != nil {
+		return 0, err
+	}
+	last, err := log.LastIndex()
+	for err == nil && first <= last {
+		var entries []*pb.Entry
+		if entries, err = log.Entries(first, last+1, findCodedBytes); err != nil || len(entries) == 0 {
+			break
+		}
+		for _, e := range entries {
+			if e.GetType() == pb.EntryNormal && ecraft.IsEnvelope(e.GetData(), clear) {
+				return e.GetIndex(), nil
+			}
+		}
+		first += uint64(len(entries))
+	}
+	return 0, err
+}
+
+// findCodedBytes is how much of the log FindCoded reads at a time.
+const findCodedBytes = 1 << 20

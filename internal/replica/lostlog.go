@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	pb "go.etcd.io/raft/v3/raftpb"
-	"go.etcd.io/raft/v3/tracker"
 )
 
 // A node whose log was lost has forgotten its votes and acknowledgements. Started under its
@@ -23,9 +22,6 @@ import (
 // leads, or hears of its leader.
 type losses struct {
 	*facts
-	core interface {
-		Members() (tracker.Config, map[uint64]tracker.Progress)
-	}
 	postRaft func(*pb.Message)
 
 	own  logLoss
@@ -85,6 +81,9 @@ func (s *losses) told(m *pb.Message) bool {
 		return false
 	}
 	if !s.lost[from] {
+		if s.lost == nil {
+			s.lost = map[uint64]bool{}
+		}
 		s.lost[from] = true
 		s.cfg.Logger.Errorf("rawnode: node %d has lost its log: it ends at index %d, and %d was acknowledged: remove the node, and add a new one with another id", from, m.GetRejectHint(), p.Match)
 	}

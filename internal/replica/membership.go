@@ -37,7 +37,7 @@ import (
 // group is then without a leader for the time of a transfer, not for an election timeout.
 type changes struct {
 	*facts
-	core     changedCore
+	changer  changedCore
 	around   aroundChanges
 	founding *founding
 
@@ -47,7 +47,6 @@ type changes struct {
 
 // changedCore is what changes need of a core.
 type changedCore interface {
-	Members() (tracker.Config, map[uint64]tracker.Progress)
 	ProposeConfChange(pb.ConfChangeI) error
 	TransferLeader(to uint64)
 }
@@ -237,7 +236,7 @@ func (c *changes) parts(next tracker.Config) bool {
 	c.leaving.tried++
 	c.leaving.lastAt = c.ticks
 	c.count.HandOversLeaving++
-	c.core.TransferLeader(to)
+	c.changer.TransferLeader(to)
 	return true
 }
 
@@ -253,7 +252,7 @@ func (c *changes) append(id wire.CommandID, cc *pb.ConfChangeV2, force bool) (wi
 	if c.parts(next) {
 		return wire.Busy, raft.ErrProposalDropped
 	}
-	if err := c.core.ProposeConfChange(cc); err != nil {
+	if err := c.changer.ProposeConfChange(cc); err != nil {
 		return wire.Busy, err
 	}
 	delete(c.inquiries.open, id)

@@ -4,10 +4,7 @@
 package replica
 
 import (
-	"fmt"
 	"time"
-
-	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/internal/names"
@@ -40,38 +37,19 @@ type NameCounts struct {
 	names.RelayCounts
 }
 
-// NameCounts returns what the replica has done with names.
-func (r *Replica) NameCounts() (c NameCounts) {
-	if g, ok := r.sends.bundler.(*nameGiver); ok {
-		c.GiverCounts = g.Counts
-	}
-	if t, ok := r.resolving.resolver.(*nameTaker); ok {
-		c.TakerCounts = t.Counts
-	}
-	if r.relay != nil {
-		c.RelayCounts = r.relay.Counts
-	}
-	return c
-}
-
-func (r *Replica) countNames(to *Counters) {
-	c := r.NameCounts()
-	to.NamedBytes, to.RelayedBytes, to.PassedBytes, to.NamesLacked = c.Saved, c.Relayed, c.PassedBytes, c.Filled+c.Gone
-}
-
 // nameGiver is the Bundler of a replica that gives names.
 type nameGiver struct {
-	r *Replica
+	*facts
 	names.Giver
 }
 
-func newNameGiver(r *Replica) *nameGiver {
-	g := &nameGiver{r: r, Giver: names.Giver{Announced: r.cfg.Names.Announced, Batch: plainBatchOf, Whole: func(data []byte) bool {
+func newNameGiver(p *placing) *nameGiver {
+	g := &nameGiver{facts: p.facts, Giver: names.Giver{Announced: p.cfg.Names.Announced, Batch: plainBatchOf, Whole: func(data []byte) bool {
 		_, coded := ecraft.Detect(data)
 		return !coded
 	}}}
-	if r.cfg.Names.Zone != nil {
-		g.Zones = newZones(r)
+	if p.cfg.Names.Zone != nil {
+		g.Zones = newZones(p)
 	}
 	return g
 }
@@ -91,106 +69,23 @@ func plainBatchOf(node uint64, data []byte) (wire.CommandID, bool) {
 func (g *nameGiver) Bundle(turn []wire.Message, _ time.Duration) (send, dropped []wire.Message) {
 	g.Turn(turn)
 	for i, m := range turn {
-		turn[i] = g.Name(m, g.r.ticks)
-		if _, ok := turn[i].Body.(wire.Named); ok && g.r.cfg.Names.Named != nil {
-			g.r.cfg.Names.Named(turn[i], m.Body.(wire.Raft))
+		turn[i] = g.Name(m, g.ticks)
+		if _, ok := turn[i].Body.(wire.Named); ok && g.cfg.Names.Named != nil {
+			g.cfg.Names.Named(turn[i], m.Body.(wire.Raft))
 		}
 	}
 	return turn, nil
 }
 
-// acked tells the giver of names what a follower has.
-func (r *Replica) acked(m *pb.Message) {
-	if g, ok := r.sends.bundler.(*nameGiver); ok && m.GetType() == pb.MsgAppResp && !m.GetReject() {
-		g.Acked(m.GetFrom(), m.GetTerm(), m.GetIndex())
-	}
-}
-
-// receiveLack answers a follower that cannot join a message.
-func (r *Replica) receiveLack(from uint64, l wire.Lack) error {
-	g, ok := r.sends.bundler.(*nameGiver)
-	if !ok {
-		return nil // of an earlier life, which gave names
-	}
-	fill, ok, err := g.Lack(from, l, r.ticks)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrBadMessage, err)
-	}
-	if ok {
-		r.post(from, fill)
-		if fill.Data == nil {
-			r.Unreachable(from)
-		}
-	}
-	return nil
-}
-
 // nameTaker is the Resolver of a replica that has met names.
 type nameTaker struct {
-	r *Replica
+	*facts
 	names.Taker
 }
 
-// receiveNamed takes a message with names to its lane: joined, or to wait.
-func (r *Replica) receiveNamed(m wire.Message, n wire.Named) error {
-	if r.resolving.resolver == nil {
-		hedge := uint64(max(2, r.cfg.ElectionTick/5))
-		r.resolving.resolver = &nameTaker{r, names.Taker{Self: r.cfg.ID, Patience: uint64(r.cfg.ElectionTick), Hedge: hedge}}
-	}
-	t, ok := r.resolving.resolver.(*nameTaker)
-	if !ok {
-		return fmt.Errorf("%w: this node resolves messages in another way", ErrBadMessage)
-	}
-	joined, ok, ask, err := t.Arrive(m.From, n, r.keptBatch, r.ticks)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrBadMessage, err)
-	}
-	if ok {
-		r.cfg.Names.joined(m, joined)
-		m.Body = joined
-	}
-	m, resolved, err := r.resolving.offer(m, r.now, r.cfg.Stopwatch)
-	if err != nil {
-		t.Forget(n)
-		return err
-	}
-	if ask != nil {
-		r.post(ask.To, ask.Body)
-	}
-	return r.resolved(m, resolved)
-}
-
-// keptBatch returns the entry of a batch that this node has sent to a leader, while the batch is
-// under way.
-func (r *Replica) keptBatch(boot, sequence uint64) []byte {
-	b := r.outbox.find(sequence)
-	if b == nil || boot != r.outbox.boot || b.conf != nil || r.cfg.Names.forgets() {
-		return nil
-	}
-	return b.entry
-}
-
-// receiveFill takes data that a message waits for.
-func (r *Replica) receiveFill(from uint64, f wire.Fill) error {
-	t, ok := r.resolving.resolver.(*nameTaker)
-	if !ok {
-		return nil // of an earlier life
-	}
-	err := t.Fill(from, f, r.ticks)
-	r.Resolve()
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrBadMessage, err)
-	}
-	return nil
-}
-
-// askLeaders asks for data that no relay brings.
-func (r *Replica) askLeaders() {
-	if t, ok := r.resolving.resolver.(*nameTaker); ok {
-		for _, ask := range t.Overdue(r.ticks) {
-			r.post(ask.To, ask.Body)
-		}
-	}
+func newNameTaker(f *facts) *nameTaker {
+	hedge := uint64(max(2, f.cfg.ElectionTick/5))
+	return &nameTaker{f, names.Taker{Self: f.cfg.ID, Patience: uint64(f.cfg.ElectionTick), Hedge: hedge}}
 }
 
 // Resolve implements Resolver.
@@ -199,14 +94,14 @@ func (t *nameTaker) Resolve(m wire.Message, _ time.Duration) (wire.Message, Reso
 	if !ok {
 		return m, asResolved
 	}
-	joined, ok, waits := t.Taker.Resolve(n, t.r.ticks)
+	joined, ok, waits := t.Taker.Resolve(n, t.ticks)
 	switch {
 	case waits:
 		return m, asUnresolved
 	case !ok:
 		return m, asDropped
 	}
-	t.r.cfg.Names.joined(m, joined)
+	t.cfg.Names.joined(m, joined)
 	m.Body = joined
 	return m, asResolved
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/raft"
 )
 
 // originTable is the part of the replicated state that makes a repeated batch
@@ -30,6 +31,12 @@ type originTable map[uint64]*originRow
 
 // maxWindow bounds how far an origin may go on behind a batch whose fate is open.
 const maxWindow = 1 << 20
+
+// maxOrigins bounds the rows of the origin table, and the senders of proposals.
+const maxOrigins = 1 << 16
+
+// maxBoot bounds what is believed of a boot: clocks are far below.
+const maxBoot = 1 << 63
 
 type originRow struct {
 	boot uint64
@@ -62,6 +69,12 @@ func (t originTable) mark() uint64 {
 	}
 	return 0
 }
+
+// markBit is set in each mark.
+const markBit = 1 << 62
+
+// isMark reports whether a number can be a mark.
+func isMark(id uint64) bool { return id&markBit != 0 && id < raft.LocalApplyThread }
 
 // first returns the first members, or nil if they are not known.
 func (t originTable) first() []uint64 {

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/internal/placement"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
@@ -27,9 +27,6 @@ import (
 // follower that waits is one whose timer is slow.
 type placing struct {
 	*facts
-	core interface {
-		Members() (tracker.Config, map[uint64]tracker.Progress)
-	}
 	around aroundPlacing
 
 	judge    placement.Judge
@@ -79,8 +76,8 @@ func (p *placing) timedWrite(durable uint64) {
 	}
 }
 
-// tick lets a tick pass. The node may be stalled.
-func (p *placing) tick(stalled bool) {
+// tick lets a tick pass.
+func (p *placing) tick() {
 	n := p.cfg.Placement
 	if n == nil {
 		return
@@ -90,7 +87,7 @@ func (p *placing) tick(stalled bool) {
 	} else {
 		p.ledAt = max(p.ledAt, p.heard[p.state.Lead])
 	}
-	if stalled {
+	if p.stalled != nil {
 		n.Stalled()
 	}
 	if waited := p.now - p.at; p.write > 0 && waited > n.Timeout()/4 {
@@ -152,18 +149,13 @@ func (p *placing) receive(from uint64, h wire.Health) {
 		what.Links = append(what.Links, placement.Link(l))
 	}
 	p.cfg.Placement.Heard(from, what)
-	if h.GroupWeight == 0 || !isMember(p.host.conf, from) {
+	if h.GroupWeight == 0 || !members.Has(p.host.conf, from) {
 		return
 	}
 	if p.weights == nil {
 		p.weights = map[uint64]heardWeight{}
 	}
 	p.weights[from] = heardWeight{weight(h.GroupWeight - 1), p.ticks}
-}
-
-func isMember(conf *pb.ConfState, id uint64) bool {
-	return slices.Contains(conf.GetVoters(), id) || slices.Contains(conf.GetVotersOutgoing(), id) ||
-		slices.Contains(conf.GetLearners(), id) || slices.Contains(conf.GetLearnersNext(), id)
 }
 
 // weightOf returns the weight of a member in this group, as far as this node knows, and whether the member has
@@ -244,9 +236,7 @@ func (p *placing) leaderChanged(former uint64) {
 }
 
 // waits reports whether this follower lets others campaign first: voters with a larger weight here, which were
-// well a short while ago. The wait ends two election timeouts after the leader's last word, which is as long as
-// the slowest of the others waits, and successionStep later for each voter before this one, so that votes are not split;
-// at most after three. So the first campaign is late by at most about an election timeout, and no later one is.
+// well a short while ago. So the first campaign is late by at most about an election timeout, and no later one is.
 func (p *placing) waits() bool {
 	timeout := uint64(p.cfg.ElectionTick)
 	if p.cfg.Placement == nil || p.state.Role != raft.StateFollower {
@@ -257,29 +247,23 @@ func (p *placing) waits() bool {
 		return false
 	}
 	if p.waitsTo == 0 { // decided once: the end of a report must not release all at the same tick
-		p.waitsTo = p.ledAt + timeout
-		if heavier, turn := p.turn(); heavier {
-			p.waitsTo += min(timeout+uint64(successionStep*turn), 2*timeout)
-		}
+		turn := p.turn()
+		p.waitsTo = p.ledAt + turn.Wait(timeout)
 	}
 	return p.ticks < p.waitsTo
 }
 
-// turn returns whether a voter has a larger weight than this node, and how many voters campaign before this node:
-// those, and those with the same weight and a smaller id.
-func (p *placing) turn() (heavier bool, turn int) {
+// turn returns this voter's turn beside the others that are well.
+func (p *placing) turn() placement.Turn {
 	own, _ := p.weightOf(p.cfg.ID)
+	t := placement.NewTurn(p.cfg.ID, own)
 	for _, id := range p.host.conf.GetVoters() {
 		weight, counts := p.weightOf(id)
-		if f, _, _ := p.cfg.Placement.Of(id); id == p.cfg.ID || id == p.state.Lead || !counts || f.Stalled {
-			continue
+		if f, _, _ := p.cfg.Placement.Of(id); id != p.cfg.ID && id != p.state.Lead && counts && !f.Stalled {
+			t.Beside(id, weight)
 		}
-		if weight > own || weight == own && id < p.cfg.ID {
-			turn++
-		}
-		heavier = heavier || weight > own
 	}
-	return heavier, turn
+	return t
 }
 
 // byWeight sorts voters, those with a larger weight first.
@@ -299,17 +283,29 @@ func (p *placing) lastChoice(id uint64) int {
 	return 0
 }
 
-// compare fills in how members would be as leaders, as far as they have reported.
-func (p *placing) compare(progress map[uint64]MemberProgress) {
-	if p.cfg.Placement == nil {
-		return
+// heirs returns the voters that this leader could hand over to: voters heard from, the
+// longest log first, and at last those of weight 0.
+func (p *placing) heirs(voters []uint64) []uint64 {
+	_, progress := p.core.Members()
+	heirs := slices.DeleteFunc(slices.Clone(voters), func(id uint64) bool {
+		its, ok := progress[id]
+		return !ok || id == p.cfg.ID || its.IsLearner || !p.reachable(id)
+	})
+	slices.SortStableFunc(heirs, func(a, b uint64) int {
+		return cmp.Or(cmp.Compare(p.lastChoice(a), p.lastChoice(b)), cmp.Compare(progress[b].Match, progress[a].Match))
+	})
+	return heirs
+}
+
+// compare returns a member's weight, and whether the member would be worse as a leader than this node, as far as it has
+// reported.
+func (p *placing) compare(id uint64) (weight int, worse bool) {
+	weight, _ = p.weightOf(id)
+	if p.cfg.Placement == nil || id == p.cfg.ID {
+		return weight, false
 	}
 	own := placement.Member{ID: p.cfg.ID, Figure: p.cfg.Placement.Own()}
 	own.Weight, _ = p.weightOf(p.cfg.ID)
-	for id, its := range progress {
-		f, _, counts := p.cfg.Placement.Of(id)
-		its.Weight, _ = p.weightOf(id)
-		its.Worse = counts && id != p.cfg.ID && !placement.Good(own, placement.Member{ID: id, Weight: its.Weight, Figure: f, Fit: !f.Stalled})
-		progress[id] = its
-	}
+	f, _, counts := p.cfg.Placement.Of(id)
+	return weight, counts && !placement.Good(own, placement.Member{ID: id, Weight: weight, Figure: f, Fit: !f.Stalled})
 }

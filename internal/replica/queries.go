@@ -11,17 +11,6 @@ import (
 	"github.com/weftraft/weft/leases"
 )
 
-// Query is a question of a gateway to the state machine. The state is as fresh as the gateway wants:
-// the driver asks the state machine now, and calls [Replica.Answered].
-type Query struct {
-	From    uint64
-	Request []byte
-	// Patience is how long the gateway still waits, at most.
-	Patience time.Duration
-	query    wire.Query
-	read     ReadResult
-}
-
 // maxQueryTime bounds what is believed of a gateway's patience.
 const maxQueryTime = time.Minute
 
@@ -39,10 +28,7 @@ var queryPolicies = map[wire.QueryPolicy]func(q wire.Query) ReadPolicy{
 
 // receiveQuery takes a gateway's query, as a read.
 func (r *Replica) receiveQuery(from uint64, q wire.Query) error {
-	if r.home == nil {
-		r.home = &home{}
-	}
-	h := r.home
+	h := r.atHome()
 	o := ReadOptions{Policy: queryPolicies[q.Policy](q)}
 	if len(q.Spans) > 0 {
 		var err error
@@ -88,4 +74,12 @@ func (r *Replica) Answered(q Query, reply wire.Reply) {
 	if r.err == nil {
 		r.post(q.From, reply)
 	}
+}
+
+// atHome returns the home, which there is once a gateway has come.
+func (r *Replica) atHome() *home {
+	if r.home == nil {
+		r.home = &home{facts: &r.facts, post: r.post, boot: r.reads.boot}
+	}
+	return r.home
 }

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/raft/v3/quorum"
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
 )
@@ -53,7 +54,7 @@ func (b *barrier) askQuorum() {
 		q.asked, q.conf, q.ends = true, b.applied.conf, map[uint64]uint64{}
 		q.round, q.waiting = q.waiting, nil
 		b.count.QuorumRounds++
-		if slices.Contains(votersOf(q.conf), b.cfg.ID) {
+		if slices.Contains(members.Voters(q.conf), b.cfg.ID) {
 			b.around.drain()
 			q.ends[b.cfg.ID] = b.last
 		}
@@ -121,24 +122,17 @@ func (b *barrier) askLeaderInstead(w waitingRead) {
 func (b *barrier) askEnds() {
 	q := &b.quorum
 	q.askedAt = b.ticks
-	for _, id := range votersOf(q.conf) {
+	for _, id := range members.Voters(q.conf) {
 		if _, ok := q.ends[id]; !ok && id != b.cfg.ID {
 			b.around.askLogEnd(id, q.number)
 		}
 	}
 }
 
-// votersOf returns the voters of both halves, each once, ascending.
-func votersOf(c *pb.ConfState) []uint64 {
-	ids := slices.Concat(c.GetVoters(), c.GetVotersOutgoing())
-	slices.Sort(ids)
-	return slices.Compact(ids)
-}
-
 // ended takes the end of a voter's log.
 func (b *barrier) ended(from uint64, m wire.LogEnd) {
 	q := &b.quorum
-	if !q.asked || m.Boot != b.boot || m.Number != q.number || !slices.Contains(votersOf(q.conf), from) {
+	if !q.asked || m.Boot != b.boot || m.Number != q.number || !slices.Contains(members.Voters(q.conf), from) {
 		return // to an earlier question
 	}
 	q.ends[from] = max(q.ends[from], m.Index)

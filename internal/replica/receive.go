@@ -9,6 +9,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/internal/wire"
 )
 
@@ -36,13 +37,17 @@ func (r *Replica) receive(m wire.Message) error {
 		r.founding.receive(m.From, b)
 		return nil
 	case wire.Settings:
-		r.receiveSettings(m.From, b)
+		r.settings.receive(m.From, b)
 		return nil
 	case wire.Health:
 		r.placing.receive(m.From, b)
 		return nil
 	case wire.Attach:
-		return r.receiveAttach(m.From, b)
+		if members.Has(r.host.conf, m.From) {
+			return fmt.Errorf("%w: member %d attaches as a gateway", ErrBadMessage, m.From)
+		}
+		r.atHome().receive(m.From, b)
+		return nil
 	case wire.Query:
 		return r.receiveQuery(m.From, b)
 	case wire.Fill: // passes the messages of its class, which wait for it
@@ -51,7 +56,7 @@ func (r *Replica) receive(m wire.Message) error {
 		r.receiveWant(m.From, b)
 		return nil
 	case wire.Proposal:
-		if r.crowded(m.From) {
+		if r.inbox.crowded(m.From) {
 			return fmt.Errorf("%w: node %d proposes; %d others have, and no more are listened to", ErrBadMessage, m.From, maxOrigins)
 		}
 	case wire.LogEnd:
@@ -59,11 +64,11 @@ func (r *Replica) receive(m wire.Message) error {
 			return nil
 		}
 	case wire.Raft:
-		if !r.founding.belongs(m.From, b.First) || !r.agrees(m.From, b.Settings) {
+		if !r.founding.belongs(m.From, b.First) || !r.settings.agrees(m.From, b.Settings) {
 			return nil
 		}
 	case wire.Named:
-		if !r.founding.belongs(m.From, b.First) || !r.agrees(m.From, b.Settings) {
+		if !r.founding.belongs(m.From, b.First) || !r.settings.agrees(m.From, b.Settings) {
 			return nil
 		}
 		r.heard[m.From] = r.ticks
@@ -99,7 +104,7 @@ func (r *Replica) arrived(m wire.Message) error {
 		if wire.AboutLeases(b.Message) && r.leasing == nil {
 			return nil // a member with leases gets none from this one
 		}
-		if b.GetType() == pb.MsgTimeoutNow && r.stall.reason != nil {
+		if b.GetType() == pb.MsgTimeoutNow && r.stalled != nil {
 			return nil // the leader tries another one
 		}
 		if b.GetType() == pb.MsgReadIndex && (r.follows() || r.tooEarly()) {
@@ -107,13 +112,13 @@ func (r *Replica) arrived(m wire.Message) error {
 		}
 		r.repeats.answered(b.Message)
 		r.acked(b.Message)
-		r.catching.acked(b.Message, r.ticks)
-		r.passOn(b.Message)
+		r.catching.acked(b.Message)
+		r.relay.saw(b.Message)
 		r.step(b.Message)
 	case wire.Proposal:
-		return r.receiveProposal(m.From, b)
+		return r.inbox.receive(m.From, b)
 	case wire.Verdict:
-		r.receiveVerdict(b)
+		r.outbox.receiveVerdict(b)
 	case wire.Lack:
 		return r.receiveLack(m.From, b)
 	case wire.LogEnd:
@@ -122,6 +127,52 @@ func (r *Replica) arrived(m wire.Message) error {
 		r.receiveTransfer(b)
 	default:
 		return fmt.Errorf("%w: a %v does not belong here", ErrBadMessage, m.Kind())
+	}
+	return nil
+}
+
+// checkLog reports a contradiction to this node's log.
+func (r *Replica) checkLog(m *pb.Message) error {
+	var index uint64
+	switch m.GetType() {
+	case pb.MsgHeartbeat:
+		r.drain() // an append in this turn may have cut the log, or made the log longer
+		index = m.GetCommit()
+	case pb.MsgAppResp:
+		if index = m.GetIndex(); index <= r.last || m.GetReject() {
+			return nil // a leader never cuts its log
+		}
+		r.drain()
+	}
+	switch {
+	case index <= r.last, m.GetTerm() < r.state.Term:
+		return nil
+	case m.GetType() == pb.MsgAppResp && (!r.leads() || m.GetTerm() != r.state.Term):
+		return nil // to a leader that has stopped since, and lost its unwritten entries
+	}
+	return fmt.Errorf("%w: %v from node %d speaks of index %d, this log ends at %d: was this node's log lost? then replace the node", ErrBadMessage, m.GetType(), m.GetFrom(), index, r.last)
+}
+
+// Resolve asks the Resolver again for the messages that wait. Tick does so, too.
+func (r *Replica) Resolve() {
+	if len(r.resolving.lanes) == 0 || r.err != nil {
+		return
+	}
+	r.askLeaders()
+	r.resolving.again(r.now, r.cfg.Stopwatch, func(m wire.Message, resolved Resolution) {
+		if r.resolved(m, resolved) != nil {
+			r.count.BadMessages++
+		}
+	})
+}
+
+// resolved takes a message that is through the stage.
+func (r *Replica) resolved(m wire.Message, resolved Resolution) error {
+	switch resolved {
+	case asResolved:
+		return r.arrived(m)
+	case asDropped:
+		r.Unreachable(m.From)
 	}
 	return nil
 }

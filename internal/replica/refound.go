@@ -24,7 +24,6 @@ import (
 // begins anew has a mark among its first members, which stands for no node. The digest
 // in each message tells the two groups apart, as it tells groups apart that were begun with
 // different members.
-const markBit = 1 << 62
 
 // Mark makes a mark from bytes that no other new beginning has.
 func Mark(unique []byte) uint64 {
@@ -32,9 +31,6 @@ func Mark(unique []byte) uint64 {
 	_, _ = h.Write(unique) // never fails
 	return h.Sum64()&(markBit-1) | markBit
 }
-
-// isMark reports whether a number can be a mark.
-func isMark(id uint64) bool { return id&markBit != 0 && id < raft.LocalApplyThread }
 
 // firstNames returns first members in words. mark is which of these is a mark; 0: not known.
 func firstNames(first []uint64, mark uint64) string {

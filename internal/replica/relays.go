@@ -4,67 +4,61 @@
 package replica
 
 import (
-	"slices"
-
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/internal/names"
 	"github.com/weftraft/weft/internal/wire"
 )
 
 // newZones returns how a leader chooses relays.
-func newZones(r *Replica) *names.Zones {
+func newZones(p *placing) *names.Zones {
+	relayed := p.cfg.Names.Relayed
 	return &names.Zones{
-		Own: r.cfg.Names.Zone(r.cfg.ID),
-		Of:  r.cfg.Names.Zone,
+		Own: p.cfg.Names.Zone(p.cfg.ID),
+		Of:  p.cfg.Names.Zone,
 		Fit: func(peer uint64) bool {
-			heard, ok := r.heard[peer]
-			return ok && r.ticks-heard <= 3*uint64(r.cfg.HeartbeatTick) && r.isMember(peer) && r.cfg.Names.Relayed(peer)
+			heard, ok := p.heard[peer]
+			return ok && p.ticks-heard <= 3*uint64(p.cfg.HeartbeatTick) && members.Has(p.host.conf, peer) && relayed(peer)
 		},
-		Voter: func(peer uint64) bool { return isVoter(r.host.conf, peer) },
+		Voter: func(peer uint64) bool { return members.Votes(p.host.conf, peer) },
 		Weight: func(peer uint64) int {
-			weight, _ := r.placing.weightOf(peer)
+			weight, _ := p.weightOf(peer)
 			return weight
 		},
 	}
 }
 
-func isVoter(c *pb.ConfState, id uint64) bool {
-	return slices.Contains(c.GetVoters(), id) || slices.Contains(c.GetVotersOutgoing(), id)
+// relay passes data of the leader on to members that want it. A nil relay is one that no member has asked, of a
+// node without a zone.
+type relay struct {
+	*facts
+	post func(to uint64, body wire.Body)
+	names.Relay
 }
 
-func (r *Replica) isMember(id uint64) bool {
-	c := r.host.conf
-	return isVoter(c, id) || slices.Contains(c.GetLearners(), id) || slices.Contains(c.GetLearnersNext(), id)
+func newRelay(f *facts, post func(to uint64, body wire.Body)) *relay {
+	return &relay{facts: f, post: post, Relay: names.Relay{Patience: uint64(f.cfg.ElectionTick)}}
 }
 
-func newRelay(cfg Config) *names.Relay { return &names.Relay{Patience: uint64(cfg.ElectionTick)} }
-
-// receiveWant takes a member's question for data that the leader has sent this node. Of a node that is no member, as
-// far as this one knows, the leader is to be asked.
-func (r *Replica) receiveWant(from uint64, w wire.Want) {
-	if !r.isMember(from) {
-		r.post(from, wire.Fill{Term: w.Term, Number: w.Number})
-		return
-	}
-	if r.relay == nil {
-		r.relay = newRelay(r.cfg)
-	}
-	r.relay.Want(from, w, r.ticks)
-	r.answerWants()
+// want takes a member's question for data that the leader has sent this node.
+func (r *relay) want(from uint64, w wire.Want) {
+	r.Want(from, w, r.ticks)
+	r.answer()
 }
 
-// passOn gives entries that the leader sends this node to members that want them.
-func (r *Replica) passOn(m *pb.Message) {
-	if r.relay != nil && m.GetType() == pb.MsgApp {
-		r.relay.Saw(m.Entries, r.ticks)
-		r.answerWants()
+// saw takes entries that the leader sends this node.
+func (r *relay) saw(m *pb.Message) {
+	if r != nil && m.GetType() == pb.MsgApp {
+		r.Saw(m.Entries, r.ticks)
+		r.answer()
 	}
 }
 
-func (r *Replica) answerWants() {
-	if r.relay != nil {
-		for _, a := range r.relay.Answers(r.ticks) {
+// answer gives data to the members that want it, as far as the data is here.
+func (r *relay) answer() {
+	if r != nil {
+		for _, a := range r.Answers(r.ticks) {
 			r.post(a.To, a.Body)
 		}
 	}

@@ -6,13 +6,10 @@ package replica
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/internal/names"
-	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/storage"
 )
@@ -33,6 +30,7 @@ import (
 // run a replica unchanged. One goroutine at a time uses a replica.
 type Replica struct {
 	facts
+	calls
 	core Core
 	out  Output
 	err  error
@@ -44,11 +42,10 @@ type Replica struct {
 	// members and not empty.
 	lastHasData bool
 
-	sendings map[uint64]sending // by node: the last proposal sent here
-	bornTerm uint64             // the term at the start; constant
-	repeats  repeats
-	acks     acks
-	answers  []lateAnswer
+	outbox  outbox
+	inbox   inbox
+	repeats repeats
+	acks    acks
 
 	founding  founding
 	settings  agreement
@@ -57,12 +54,10 @@ type Replica struct {
 	resolving resolveStage
 	sends     sendStage
 
-	requests
 	reads    barrier
 	moves    transfers
 	catching catchingUp
 	stall    stalling
-	slow     lateness
 	heir     succession
 	placing  placing
 	changes  changes
@@ -83,8 +78,8 @@ type Replica struct {
 	// restore, or 0.
 	restoring uint64
 
-	home   *home        // nil: no gateway has come
-	relay  *names.Relay // nil: this node has no zone, and no member has wanted data
+	home   *home  // nil: no gateway has come
+	relay  *relay // nil: this node has no zone, and no member has wanted data
 	writes writes
 	keep   retention
 }
@@ -96,42 +91,46 @@ func New(cfg Config) (*Replica, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	r := &Replica{facts: facts{cfg: cfg, heard: map[uint64]uint64{}}, sendings: map[uint64]sending{}, settings: newAgreement(cfg), repeats: repeats{},
+	r := &Replica{facts: facts{cfg: cfg, heard: map[uint64]uint64{}}, repeats: repeats{},
 		resolving: resolveStage{resolver: cfg.Resolve, limit: cfg.MaxUnresolvedBytes},
 		sends:     sendStage{bundler: cfg.Bundle, limit: cfg.MaxTurnBytes},
 		writes:    writes{maxEntries: storage.MaxWriteEntries, maxBytes: storage.MaxWriteBytes},
 	}
+	f, post := &r.facts, r.post
+	r.calls = calls{facts: f, around: r}
+	r.settings = newAgreement(f, post)
+	r.placing = placing{facts: f, around: r, weight: cfg.LeaderWeight}
 	if cfg.Names != nil && cfg.Bundle == nil {
-		r.sends.bundler = newNameGiver(r)
+		r.sends.bundler = newNameGiver(&r.placing)
 	}
 	if cfg.Names != nil && cfg.Names.Zone != nil {
-		r.relay = newRelay(cfg)
+		r.relay = newRelay(f, post)
 	}
-	r.requests = requests{facts: &r.facts, around: r}
 	if err := r.loadHostState(); err != nil {
 		return nil, err
 	}
 	r.origins = r.host.origins
-	r.founding = founding{facts: &r.facts, post: r.post, firstMembers: foundedBy(r.origins), strangers: map[uint64]stranger{}}
+	r.founding = founding{facts: f, post: post, firstMembers: foundedBy(r.origins), strangers: map[uint64]stranger{}}
 	view := logView{Storage: cfg.Log, present: r.presentSnapshot, durable: func() uint64 { return r.keep.durable }}
 	if cfg.Applied > 0 {
 		view.start = r.host
 	}
 	coreConfig := cfg.core(view)
-	coreConfig.Pace = pace{r}
+	coreConfig.Pace = &r.catching
 	if cfg.Coding != nil || cfg.Leases != nil {
 		coreConfig.Clock, r.skew = replicaClock{r}, replicaClock{r}.Now()
 	}
-	r.codes(&coreConfig)
+	r.coding.configure(&r.cfg, &coreConfig)
 	r.leases(&coreConfig)
 	core, err := cfg.Core(coreConfig)
 	if err != nil {
 		return nil, fmt.Errorf("start the core: %w", err)
 	}
-	r.core = core
-	r.changes = changes{facts: &r.facts, core: core, around: r, founding: &r.founding}
-	r.losses = losses{facts: &r.facts, core: core, postRaft: r.postRaft, lost: map[uint64]bool{}}
-	if err := r.startCoding(); err != nil {
+	r.core, r.facts.core = core, core
+	r.changes = changes{facts: f, changer: core, around: r, founding: &r.founding}
+	r.losses = losses{facts: f, postRaft: r.postRaft}
+	r.stall = stalling{facts: f, around: r}
+	if err := r.coding.start(&r.cfg, core); err != nil {
 		return nil, err
 	}
 	if err := r.startLeases(); err != nil {
@@ -140,12 +139,12 @@ func New(cfg Config) (*Replica, error) {
 	if r.last, err = cfg.Log.LastIndex(); err != nil {
 		return nil, fmt.Errorf("read the log's last index: %w", err)
 	}
-	r.outbox = newOutbox(cfg, max(cfg.Boot, r.host.origins.boot(cfg.ID)+1))
-	r.reads = newBarrier(&r.facts, r, r.leasing != nil, r.outbox.boot)
-	r.keep = newRetention(cfg, r.host)
-	r.placing = placing{facts: &r.facts, core: core, around: r, weight: cfg.LeaderWeight}
 	r.state = core.State()
-	r.bornTerm = r.state.Term
+	r.outbox = newOutbox(&r.calls, r, max(cfg.Boot, r.host.origins.boot(cfg.ID)+1))
+	r.inbox = inbox{facts: f, around: r, bornTerm: r.state.Term}
+	r.reads = newBarrier(f, r, r.leasing != nil, r.outbox.boot)
+	r.keep = newRetention(f)
+	r.catching = catchingUp{facts: f, kept: &r.keep}
 	r.dirty = true
 	return r, core.Err()
 }
@@ -192,42 +191,49 @@ func (r *Replica) Tick(now time.Duration) {
 	r.skew = replicaClock{r}.Now() - r.now
 	r.ticks++
 	r.count.Ticks++
-	r.lookAtLog()
+	r.stall.look(&r.writes)
 	if r.founding.misfounded == nil {
 		r.tickCore()
 	}
 	if err := r.founding.introduce(); err != nil {
 		r.fail(err)
 	}
-	r.tellSettings()
+	r.settings.tell()
 	if r.heir.due(&r.facts, r.placing.byWeight) {
 		_ = r.Campaign() // the core's random wait goes on if it does not
 	}
-	r.placing.tick(r.stall.reason != nil)
-	r.tickCatchingUp()
+	r.placing.tick()
+	r.catching.tick()
 	r.Resolve()
-	r.answerWants()
-	r.answer()
+	r.relay.answer()
+	r.inbox.answer()
 	r.postRaft(r.acks.late(r.ticks))
-	r.expireCalls()
-	r.tickHome()
+	r.expire()
+	r.outbox.tidy() // also of batches that have become known to be in no log
+	r.home.tick()
 }
 
 // Flush ends a turn and returns the work to do. The caller owns the Output.
 func (r *Replica) Flush(now time.Duration) Output {
 	r.At(now)
-	r.cancelCalls()
+	if r.cancel() {
+		r.outbox.tidy()
+	}
 	r.drain()
 	if r.err == nil {
-		r.sendBatches()
+		r.outbox.sendBatches()
 	}
 	if r.err == nil {
 		r.reads.start()
 	}
 	r.moveLeadership()
-	r.handOver()
+	if r.err == nil {
+		r.stall.handOver()
+	}
 	r.drain()
-	r.tellGuests()
+	if r.err == nil {
+		r.home.tellAll()
+	}
 	r.sendTurn()
 	r.giveUpIfFailed()
 	out := r.out
@@ -304,9 +310,7 @@ func (r *Replica) refresh() {
 		r.moves.leaderChanged()
 		r.changes.leaderChanged()
 		r.outbox.leaderChanged()
-		if r.home != nil {
-			r.home.granted = nil
-		}
+		r.inbox.leaderChanged()
 		clear(r.repeats)
 		r.losses.leaderChanged()
 		r.catching.clear()
@@ -317,90 +321,6 @@ func (r *Replica) refresh() {
 func (r *Replica) follows() bool {
 	r.drain()
 	return !r.leads()
-}
-
-// send hands a message of the core to the send stage; an append of more entries than a
-// message may have as several, which a leader may do at any time.
-func (r *Replica) send(m *pb.Message) {
-	if r.silenced(m) {
-		return
-	}
-	for m.GetType() == pb.MsgApp && len(m.GetEntries()) > wire.MaxEntries {
-		var first *pb.Message
-		first, m = divided(m)
-		r.send(first)
-	}
-	if m.GetType() == pb.MsgReadIndex && m.GetFrom() != r.cfg.ID {
-		return // held by a leader for another node until the leader stepped down: the node asks again
-	}
-	if m.GetType() == pb.MsgSnap {
-		r.keep.holds[m.GetTo()] = hold{index: m.GetSnapshot().GetMetadata().GetIndex(), total: r.keep.total}
-		sources := r.sources(m)
-		u, _ := urgency(r.host.conf, m.GetTo(), append(slices.Clone(sources), r.cfg.ID))
-		r.out.Snapshots = append(r.out.Snapshots, SnapshotSend{To: m.GetTo(), Message: m, Sources: sources, Urgency: u})
-		return
-	}
-	m, repeated := r.repeats.cut(m)
-	if repeated {
-		r.count.Repeats++
-	}
-	body := r.body(m)
-	if m.GetType() == pb.MsgApp {
-		bytes := -body.Saves
-		for _, e := range m.GetEntries() {
-			bytes += len(e.GetData())
-		}
-		r.count.AppendBytesOut += uint64(bytes)
-	}
-	if !r.acks.put(m, r.ticks) {
-		r.count.LateAcks++
-		return
-	}
-	if m.GetType() == pb.MsgHeartbeatResp {
-		r.postRaft(r.acks.take(m.GetTo()))
-	}
-	r.post(m.GetTo(), body)
-}
-
-// divided returns an append of the first wire.MaxEntries entries of m, and one of the
-// others.
-func divided(m *pb.Message) (first, others *pb.Message) {
-	part := func(term, index *uint64, entries []*pb.Entry) *pb.Message {
-		return &pb.Message{
-			Type: m.Type, To: m.To, From: m.From, Term: m.Term,
-			LogTerm: term, Index: index, Entries: entries, Commit: m.Commit,
-		}
-	}
-	last := m.Entries[wire.MaxEntries-1]
-	return part(m.LogTerm, m.Index, m.Entries[:wire.MaxEntries]), part(last.Term, last.Index, m.Entries[wire.MaxEntries:])
-}
-
-// postRaft posts a message of Raft; nil is none.
-func (r *Replica) postRaft(m *pb.Message) {
-	if m != nil {
-		r.post(m.GetTo(), r.body(m))
-	}
-}
-
-// askLogEnd asks a node where its log ends, with a number that the answer repeats.
-func (r *Replica) askLogEnd(to, number uint64) {
-	r.post(to, wire.LogEnd{Boot: r.reads.boot, Number: number, First: r.founding.digest})
-}
-
-func (r *Replica) post(to uint64, body wire.Body) {
-	r.count.MessagesOut++
-	r.out.Sends = append(r.out.Sends, wire.Message{Group: r.cfg.Group, From: r.cfg.ID, To: to, Body: body})
-}
-
-// deliver takes the responses of a storage thread to their receivers.
-func (r *Replica) deliver(responses []*pb.Message) {
-	for _, m := range responses {
-		if m.GetTo() != r.cfg.ID {
-			r.send(m)
-			continue
-		}
-		r.step(m)
-	}
 }
 
 // step gives the core a checked message, or a message of this node's own.
@@ -428,7 +348,7 @@ func (r *Replica) Unreachable(peer uint64) {
 
 // Campaign makes the replica try to become leader, for tests and tools.
 func (r *Replica) Campaign() error {
-	if err := r.stalled(); err != nil {
+	if err := r.cannotWrite(); err != nil {
 		return err
 	}
 	r.dirty = true
@@ -456,7 +376,7 @@ func (r *Replica) SetLeaderWeight(setting int) { r.placing.weight = setting }
 // unsettled reports whether leadership is on the move, or is about to be: this node is stalled, is
 // asked for another leader, or loses its vote.
 func (r *Replica) unsettled() bool {
-	return r.stall.reason != nil || len(r.moves.wanted) > 0 || r.changes.leaving.tried > 0
+	return r.stalled != nil || len(r.moves.wanted) > 0 || r.changes.leaving.tried > 0
 }
 
 func (r *Replica) logLost(id uint64) bool { return r.losses.lost[id] }

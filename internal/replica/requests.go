@@ -5,78 +5,32 @@ package replica
 
 import (
 	"fmt"
-	"slices"
 
-	"github.com/weftraft/weft/internal/wire"
+	pb "go.etcd.io/raft/v3/raftpb"
+
 	"github.com/weftraft/weft/raft"
 )
 
-// requests is what a [Replica] and a [Gateway] have in common: the calls of users, and the way
-// of a command from its call to the log.
-type requests struct {
-	*facts
-	around around
-	calls  callList
-	outbox outbox
+// Propose takes a command from a user. It ends with the state machine's result.
+// The command must not be changed any more.
+func (r *Replica) Propose(call Call, command []byte, deadline Deadline) {
+	r.outbox.propose(call, command, deadline)
 }
 
-// around is what requests need of what is around them.
-type around interface {
-	// leader returns the leader known here, or 0, and the term in which it leads.
-	leader() (id, term uint64)
-	// appendProposal takes a proposal of this node's own, if this node leads.
-	appendProposal(wire.Proposal) wire.Verdict
-	post(to uint64, body wire.Body)
-	// unable returns why no command can be taken now, or nil; timeout returns the cause for a
-	// call whose deadline passed now.
-	unable() error
-	timeout() error
-	// callEnded takes the end of a call.
-	callEnded(Done)
+// ProposeConfChange takes a change of the member set from a user. It ends with
+// the new configuration. The context of cc is kept.
+//
+// The leader makes no change after which the group may not go on
+// ([ErrUnsafeChange]), nor one about a node that is no member ([ErrNotMember]).
+func (r *Replica) ProposeConfChange(call Call, cc *pb.ConfChangeV2, deadline Deadline) {
+	r.outbox.proposeConfChange(call, cc, deadline, false)
 }
 
-// takeOwn takes an own batch out of the outbox, if the entry is one.
-func (r *requests) takeOwn(id wire.CommandID) *batch {
-	if id.Origin != r.cfg.ID || id.Boot != r.outbox.boot {
-		return nil
-	}
-	b := r.outbox.find(id.Sequence)
-	if b != nil {
-		r.outbox.remove(b)
-		if b.conf == nil {
-			r.outbox.took(r.now - b.since)
-		}
-	}
-	return b
+// ForceConfChange is ProposeConfChange without the question whether the group
+// will go on.
+func (r *Replica) ForceConfChange(call Call, cc *pb.ConfChangeV2, deadline Deadline) {
+	r.outbox.proposeConfChange(call, cc, deadline, true)
 }
-
-// superseded ends the calls of an own batch that was applied, so that nobody here ever sees the
-// results.
-func (r *requests) superseded(own *batch) {
-	if own == nil {
-		return
-	}
-	for _, c := range own.calls {
-		c.open = true
-		r.finishWith(c, ErrSuperseded)
-	}
-}
-
-// jumped settles the fate of batches as of an entry: the entries up to there were not looked
-// at. t has the row of this origin.
-func (r *requests) jumped(t originTable, at logMark) {
-	newest := t.boot(r.cfg.ID)
-	for _, b := range slices.Clone(r.outbox.batches) {
-		if t.applied(r.id(b)) || newest > r.outbox.boot && b.sends > 0 {
-			r.superseded(b)
-			r.outbox.remove(b)
-		}
-	}
-	r.passed(at)
-	r.bootTaken(newest)
-}
-
-var _ around = (*Replica)(nil)
 
 func (r *Replica) leader() (id, term uint64) { return r.state.Lead, r.state.Term }
 func (r *Replica) callEnded(d Done)          { r.out.Done = append(r.out.Done, d) }
@@ -85,10 +39,7 @@ func (r *Replica) unable() error {
 	if r.err != nil {
 		return fmt.Errorf("%w: %w", ErrFailed, r.err)
 	}
-	if r.stall.reason != nil {
-		return r.stalled()
-	}
-	return nil
+	return r.cannotWrite()
 }
 
 // timeout is the cause for a call whose deadline passed now.
@@ -103,7 +54,7 @@ func (r *Replica) timeout() error {
 	if barring := r.settings.barring(); barring != nil {
 		err = fmt.Errorf("%w; %w", err, barring)
 	}
-	if stalled := r.stalled(); stalled != nil {
+	if stalled := r.cannotWrite(); stalled != nil {
 		err = fmt.Errorf("%w; %w", err, stalled)
 	}
 	return err
@@ -111,9 +62,10 @@ func (r *Replica) timeout() error {
 
 // StopCalls ends all calls, as the driver is about to stop.
 func (r *Replica) StopCalls() {
+	cause := ErrStopped
 	if r.err != nil {
-		r.endAllCalls(fmt.Errorf("%w: %w", ErrFailed, r.err))
-	} else {
-		r.endAllCalls(ErrStopped)
+		cause = fmt.Errorf("%w: %w", ErrFailed, r.err)
 	}
+	r.endAll(cause)
+	r.outbox.tidy()
 }

@@ -24,6 +24,8 @@ import (
 // follower has them, too, or is gone: up to holdFactor times the usual amount, and only
 // with room to write.
 type retention struct {
+	*facts
+
 	maxEntries, maxBytes uint64
 
 	// reported is the index up to which the state is durable, as the state machine says; durable is what
@@ -39,7 +41,7 @@ type retention struct {
 	marks []sizeMark
 	// confs are configurations and the index from which each holds, ascending;
 	// the first holds at durable.
-	confs []confMark
+	confs []stateMark
 	holds map[uint64]hold // by follower
 }
 
@@ -55,19 +57,15 @@ const holdFactor = 16
 
 type sizeMark struct{ index, total uint64 }
 
-type confMark struct {
-	at   logMark
-	conf *pb.ConfState
-}
-
 // marksPerBudget is how finely the bytes are known.
 const marksPerBudget = 16
 
 // newRetention takes what the state machine came up with for durable: so
-// [StateMachine.Load] promises.
-func newRetention(cfg Config, h *hostState) retention {
-	k := retention{maxEntries: cfg.RetainEntries, maxBytes: cfg.RetainBytes, reported: h.at.index, durable: h.at.index, holds: map[uint64]hold{}}
-	k.configured(h)
+// StateMachine.Load promises.
+func newRetention(f *facts) retention {
+	cfg, h := &f.cfg, f.host
+	k := retention{facts: f, maxEntries: cfg.RetainEntries, maxBytes: cfg.RetainBytes, reported: h.at.index, durable: h.at.index, holds: map[uint64]hold{}}
+	k.configured()
 	if first, err := cfg.Log.FirstIndex(); err == nil {
 		k.compacted = first - 1
 	}
@@ -105,52 +103,43 @@ func (k *retention) reset(index uint64) {
 }
 
 // configured notes the configuration as of the host state.
-func (k *retention) configured(h *hostState) {
-	if n := len(k.confs); n == 0 || k.confs[n-1].conf != h.conf {
-		k.confs = append(k.confs, confMark{at: h.at, conf: h.conf})
+func (k *retention) configured() {
+	if n := len(k.confs); n == 0 || k.confs[n-1].conf != k.host.conf {
+		k.confs = append(k.confs, k.host.mark())
 	}
 }
 
-// Durable says up to which index the state machine's state is durable. The
-// replica answers with a Compact when enough of the log can go.
-func (r *Replica) Durable(index uint64) {
-	r.keep.reported = max(r.keep.reported, index)
-	r.countDurable()
-}
-
-// countDurable counts what the state machine has reported, up to where the log is durable, too. The
+// count counts what the state machine has reported, up to where the log is durable, too: stored is the end of that. The
 // state may be ahead, by a snapshot, or because entries were applied before this node's log had them
 // (MaxEarlyApplyBytes). The log cannot drop entries before it has them; and the members of a coding
-// group count on what is not released here (rule E4 in raft/early.go).
-func (r *Replica) countDurable() {
-	k := &r.keep
+// group count on what is not released here (rule E4 in raft/early.go). count reports whether more is durable.
+func (k *retention) count(stored uint64) (more bool) {
 	if k.reported <= k.durable {
-		return
+		return false
 	}
-	index := min(k.reported, r.emitted.index, r.writes.stored())
+	index := min(k.reported, k.emitted.index, stored)
 	if index <= k.durable || index <= k.compacted {
-		return
+		return false
 	}
 	k.durable = index
 	for len(k.confs) > 1 && k.confs[1].at.index <= index {
 		k.confs = k.confs[1:]
 	}
-	r.compact()
+	return true
 }
 
-// compact asks for a Compact if enough of the log can go.
-func (r *Replica) compact() {
-	k := &r.keep
-	to := r.held(k.target())
+// compact returns a Compact if enough of the log can go, or nil.
+func (k *retention) compact() *Compact {
+	to := k.held(k.target())
 	// A record for each entry would cost more than it frees.
 	if to <= k.compacted || to-k.compacted < k.maxEntries/marksPerBudget && !k.tooManyBytes() {
-		return
+		return nil
 	}
 	k.compacted = to
 	for len(k.marks) > 1 && k.marks[1].index <= to {
 		k.marks = slices.Delete(k.marks, 0, 1)
 	}
-	r.out.Compact = &Compact{
+	return &Compact{
 		Snapshot: &pb.SnapshotMetadata{Index: new(k.durable), ConfState: k.confs[0].conf},
 		Index:    to,
 	}
@@ -166,18 +155,17 @@ func (k *retention) arrived(to uint64, ok bool) {
 }
 
 // held returns up to where the log may go, of what is not worth keeping otherwise.
-func (r *Replica) held(to uint64) uint64 {
-	k := &r.keep
+func (k *retention) held(to uint64) uint64 {
 	if len(k.holds) == 0 {
 		return to
 	}
-	_, progress := r.core.Members()
+	_, progress := k.core.Members()
 	held := to // each hold is compared with to alone, so their order does not matter
 	for id, h := range k.holds {
 		p, member := progress[id]
 		needs := max(h.index, p.Match)
 		switch {
-		case !r.leads(), r.stall.reason != nil, !member, h.sent && (needs >= to || !r.reachable(id)),
+		case !k.leads(), k.stalled != nil, !member, h.sent && (needs >= to || !k.reachable(id)),
 			to > h.index && (to-h.index)/holdFactor >= k.maxEntries, (k.total-h.total)/holdFactor >= k.maxBytes:
 			delete(k.holds, id)
 		default:

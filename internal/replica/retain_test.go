@@ -139,7 +139,7 @@ func TestHoldsDoNotDependOnEachOther(t *testing.T) {
 		for i, id := range others {
 			r.keep.holds[id] = hold{index: last + 1 + uint64(2*i), total: r.keep.total, sent: true}
 		}
-		require.Equal(t, last+1, r.held(last+10))
+		require.Equal(t, last+1, r.keep.held(last+10))
 		require.Len(t, r.keep.holds, len(others))
 	}
 }

@@ -32,6 +32,9 @@ import (
 // A node tells its settings in words to the members at its start, to a peer that it first hears from,
 // and to a peer whose digest differs, so that a report names both nodes and both values.
 type agreement struct {
+	*facts
+	post func(to uint64, body wire.Body)
+
 	own    []wire.Setting
 	digest uint32 // of those that must be equal; 0: none
 	peers  map[uint64]*settingsOf
@@ -50,10 +53,6 @@ type settingsOf struct {
 // maxAsks is how often a peer is asked in vain. A peer of an earlier version never answers.
 const maxAsks = 6
 
-// Setting is a setting of a state machine that must be equal at all replicas; package rawnode
-// explains it.
-type Setting struct{ Name, Value string }
-
 // The names of settings that the host compares.
 const (
 	heartbeatSetting = "heartbeat interval"
@@ -61,8 +60,9 @@ const (
 )
 
 // newAgreement returns what a replica tells its peers.
-func newAgreement(c Config) agreement {
-	a := agreement{peers: map[uint64]*settingsOf{}}
+func newAgreement(f *facts, post func(to uint64, body wire.Body)) agreement {
+	c := &f.cfg
+	a := agreement{facts: f, post: post, peers: map[uint64]*settingsOf{}}
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
 	for _, s := range slices.SortedFunc(slices.Values(c.Equal), func(x, y Setting) int { return strings.Compare(x.Name, y.Name) }) {
 		a.own = append(a.own, wire.Setting{Must: true, Name: s.Name, Value: s.Value})
@@ -81,101 +81,87 @@ func newAgreement(c Config) agreement {
 	return a
 }
 
-// equalMistakes names the faults of settings that could not be sent.
-func (c Config) equalMistakes() error {
-	if len(c.Equal) > wire.MaxSettings/2 {
-		return fmt.Errorf("%w: the state machine names %d settings, want at most %d", ErrInvalid, len(c.Equal), wire.MaxSettings/2)
-	}
-	for i, s := range c.Equal {
-		if s.Name == "" || len(s.Name) > wire.MaxSettingBytes || len(s.Value) > wire.MaxSettingBytes {
-			return fmt.Errorf("%w: setting %d of the state machine has a name of %d bytes and a value of %d, want 1 to %d, and 0 to %d", ErrInvalid, i+1, len(s.Name), len(s.Value), wire.MaxSettingBytes, wire.MaxSettingBytes)
-		}
-	}
-	return nil
-}
-
 // agrees reports whether a message comes from a replica whose settings are equal where they must be,
 // as far as is known.
-func (r *Replica) agrees(from uint64, digest uint32) bool {
-	a := &r.settings
+func (a *agreement) agrees(from uint64, digest uint32) bool {
 	if len(a.own) == 0 {
 		return true
 	}
-	p := a.peers[from]
-	if p == nil {
-		p = &settingsOf{}
-		a.peers[from] = p
-	}
+	p := a.of(from)
 	fits := digest == 0 || a.digest == 0 || digest == a.digest
 	if fits && p.bars {
 		p.misfit, p.bars = nil, false // the peer was started anew, and says what it is set to now
 	}
-	pause := uint64(r.cfg.ElectionTick) << min(p.asks, maxAsks)
-	if (p.all == nil && p.asks < maxAsks || !fits) && (p.asks == 0 || r.ticks-p.at >= pause) {
-		p.asks, p.at = p.asks+1, r.ticks
-		r.post(from, wire.Settings{Ask: true, All: a.own})
+	pause := uint64(a.cfg.ElectionTick) << min(p.asks, maxAsks)
+	if (p.all == nil && p.asks < maxAsks || !fits) && (p.asks == 0 || a.ticks-p.at >= pause) {
+		p.asks, p.at = p.asks+1, a.ticks
+		a.post(from, wire.Settings{Ask: true, All: a.own})
 	}
 	if !fits {
-		r.count.Strangers++
+		a.count.Strangers++
 		p.bars = true
 	}
 	return fits
 }
 
-// tellSettings tells the members at the start what this node is set to. Members with a setting that
+// of returns what is known of a peer.
+func (a *agreement) of(peer uint64) *settingsOf {
+	p := a.peers[peer]
+	if p == nil {
+		p = &settingsOf{}
+		a.peers[peer] = p
+	}
+	return p
+}
+
+// tell tells the members at the start what this node is set to. Members with a setting that
 // bars them are asked now and then, because such a member may be set right, and have no reason to talk
 // to this node.
-func (r *Replica) tellSettings() {
-	a := &r.settings
-	if len(a.own) == 0 || r.ticks%(uint64(r.cfg.ElectionTick)<<maxAsks) != 1 {
+func (a *agreement) tell() {
+	if len(a.own) == 0 || a.ticks%(uint64(a.cfg.ElectionTick)<<maxAsks) != 1 {
 		return
 	}
-	for _, id := range slices.Concat(r.host.conf.GetVoters(), r.host.conf.GetLearners()) {
-		if p := a.peers[id]; id != r.cfg.ID && (r.ticks == 1 || p != nil && p.bars) {
-			r.post(id, wire.Settings{Ask: true, All: a.own})
+	for _, id := range slices.Concat(a.host.conf.GetVoters(), a.host.conf.GetLearners()) {
+		if p := a.peers[id]; id != a.cfg.ID && (a.ticks == 1 || p != nil && p.bars) {
+			a.post(id, wire.Settings{Ask: true, All: a.own})
 		}
 	}
 }
 
-// receiveSettings takes a peer's settings.
-func (r *Replica) receiveSettings(from uint64, s wire.Settings) {
-	a := &r.settings
+// receive takes a peer's settings.
+func (a *agreement) receive(from uint64, s wire.Settings) {
 	if len(a.own) == 0 {
 		return
 	}
-	p := a.peers[from]
-	if p == nil {
-		p = &settingsOf{}
-		a.peers[from] = p
-	}
+	p := a.of(from)
 	if s.Ask {
-		r.post(from, wire.Settings{All: a.own})
+		a.post(from, wire.Settings{All: a.own})
 	}
 	news := p.all == nil || !slices.Equal(p.all, s.All)
 	p.all = append([]wire.Setting{}, s.All...)
 	if !news {
 		return
 	}
-	p.misfit, p.bars = r.misfit(from, p.all)
+	p.misfit, p.bars = a.compare(from, p.all)
 	switch {
 	case p.bars:
-		r.cfg.Logger.Errorf("%v: nothing is taken from node %d, and what must be equal decides what commands do; find out which of the two was started with the wrong setting, and start that one anew", p.misfit, from)
+		a.cfg.Logger.Errorf("%v: nothing is taken from node %d, and what must be equal decides what commands do; find out which of the two was started with the wrong setting, and start that one anew", p.misfit, from)
 	case p.misfit != nil:
-		r.cfg.Logger.Errorf("%v: give all members the same settings", p.misfit)
+		a.cfg.Logger.Errorf("%v: give all members the same settings", p.misfit)
 	}
 }
 
-// misfit compares a peer's settings with this node's. bars reports that some differ that must be equal.
-func (r *Replica) misfit(from uint64, theirs []wire.Setting) (_ error, bars bool) {
+// compare compares a peer's settings with this node's. bars reports that some differ that must be equal.
+func (a *agreement) compare(from uint64, theirs []wire.Setting) (_ error, bars bool) {
 	var found []string
 	differ := func(own, their wire.Setting, because string) {
-		found = append(found, fmt.Sprintf("%s is %q at node %d and %q at node %d%s", own.Name, own.Value, r.cfg.ID, their.Value, from, because))
+		found = append(found, fmt.Sprintf("%s is %q at node %d and %q at node %d%s", own.Name, own.Value, a.cfg.ID, their.Value, from, because))
 	}
-	mine, other := byName(r.settings.own), byName(theirs)
-	for _, own := range r.settings.own {
+	mine, other := byName(a.own), byName(theirs)
+	for _, own := range a.own {
 		their, known := other[own.Name]
 		switch {
-		case own.Must && r.settings.digest != 0 && hasMust(theirs) && own != their:
+		case own.Must && a.digest != 0 && hasMust(theirs) && own != their:
 			differ(own, their, "")
 			bars = true
 		case own.Must || !known:
@@ -192,7 +178,7 @@ func (r *Replica) misfit(from uint64, theirs []wire.Setting) (_ error, bars bool
 		}
 	}
 	for _, their := range theirs {
-		if _, known := mine[their.Name]; their.Must && r.settings.digest != 0 && !known {
+		if _, known := mine[their.Name]; their.Must && a.digest != 0 && !known {
 			differ(wire.Setting{Name: fmt.Sprintf("%q", their.Name)}, their, "")
 			bars = true
 		}
@@ -200,7 +186,7 @@ func (r *Replica) misfit(from uint64, theirs []wire.Setting) (_ error, bars bool
 	if len(found) == 0 {
 		return nil, false
 	}
-	return fmt.Errorf("%w, in group %d: %s", ErrSettings, r.cfg.Group, strings.Join(found, "; ")), bars
+	return fmt.Errorf("%w, in group %d: %s", ErrSettings, a.cfg.Group, strings.Join(found, "; ")), bars
 }
 
 func byName(all []wire.Setting) map[string]wire.Setting {

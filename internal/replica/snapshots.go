@@ -120,6 +120,13 @@ func (r *Replica) OfferedFetch(from uint64, o wire.Offer) error {
 	return nil
 }
 
+// Urgency returns how urgent it is that this node follows a leader's offer, by the members of its own state. The
+// offer names the members that are complete. A node without a state is on its way to become a learner.
+func (r *Replica) Urgency(from uint64, o wire.Offer) wire.Urgency {
+	u, _ := urgency(r.host.conf, r.cfg.ID, append(slices.Clone(o.Sources), from))
+	return u
+}
+
 // SnapshotSent reports the end of a snapshot: err is nil if the peer has restored the
 // snapshot. After an error the core sends the next snapshot soon; a driver waits before
 // reporting an error.
@@ -182,9 +189,9 @@ func (r *Replica) SnapshotRestored(header *pb.Message, err error) {
 	}
 	if h.at.index > r.host.at.index {
 		r.host, r.founding.firstMembers = h, foundedBy(h.origins)
-		r.keep.configured(h)
-		r.jumped(h.origins, h.at)
-		r.endStreams("this node has entries by a snapshot")
+		r.keep.configured()
+		r.outbox.jumped(h.origins, h.at)
+		r.home.endStreams("this node has entries by a snapshot")
 	}
 	r.step(header)
 	r.reads.release()

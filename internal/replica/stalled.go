@@ -4,16 +4,14 @@
 package replica
 
 import (
-	"cmp"
-	"fmt"
-	"slices"
+	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/raft"
 )
 
 // A log that does not get on is not a failure: the log keeps its waiting writes, acknowledges
 // nothing, and goes on when it can. The reason may be a full disk, of which the log knows. A state
-// machine without room does the same: its Apply waits. Or the disk is late: it hangs, without an
+// machine without room does the same: its Apply waits. Or the disk is late: the disk hangs, without an
 // error, and no write has ended for an election timeout (lateness). Until the log gets on, this
 // node is of little use to its group, and must not stand in the group's way:
 //
@@ -29,110 +27,135 @@ import (
 //     never campaigns.
 //
 // The node goes on to receive entries, up to the bounds of its group's leader.
+//
+// A node is in one of these states:
+//
+//  1. the log gets on: facts.stalled is nil;
+//  2. full: facts.stalled is the driver's reason;
+//  3. late: facts.stalled wraps storage.ErrLate.
+//
+// Each change between 1 and the others begins a spell. A leader in 2 or 3 tries to hand over, and one in 3 falls
+// silent in the end.
+//
+// Invariant: full implies that facts.stalled is full.
+// Invariant: tried > 0 implies that facts.stalled is not nil; silent implies tried > 0.
 type stalling struct {
-	reason error  // nil while the log gets on; wraps storage.ErrLate if the disk is late
-	tried  uint64 // transfers since the stall began
+	*facts
+	around aroundStalling
+
+	full error // the driver's reason; a full disk is not late
+	lateness
+	spell
+}
+
+// spell is a time with a stall, or a time without one.
+type spell struct {
+	tried  uint64 // transfers
 	lastAt uint64 // tick of the last
-	ledAt  uint64 // tick at which this node has last heard of a leader, or stalled
+	ledAt  uint64 // tick at which this node has last heard of a leader, or of the beginning
 	silent bool   // a leader whose transfer has failed is silent: see silenced
+}
+
+// aroundStalling is what stalling needs of what is around it.
+type aroundStalling interface {
+	// heirs returns those of some voters that may lead next, the best first.
+	heirs(voters []uint64) []uint64
+	transferTo(to uint64)
 }
 
 // lastResort is the number of election timeouts without a leader before a stalled node
 // campaigns: in less time, a node with room is elected if any can win.
 const lastResort = 4
 
-// Stalled gives the reason why the log or the state machine has no room, or nil once both
-// have room again, and returns the reason in force, which may be another: see lateness. Waiting
-// writes are the driver's work: the driver goes on trying, and calls AppendDone when the writes
-// are durable.
-func (r *Replica) Stalled(full error) (reason error) {
-	r.slow.full = full
-	if full != nil && len(r.keep.holds) > 0 {
-		r.compact() // what is held for others may be the room
+// decide takes the reason for a stall, or nil, from what is known.
+func (s *stalling) decide() {
+	reason := s.full
+	if reason == nil {
+		reason = s.lateness.reason(s.ticks, s.cfg.ElectionTick)
 	}
-	r.stallFor(r.slow.reason(r.ticks, r.cfg.ElectionTick))
-	return r.stall.reason
-}
-
-// stallFor takes the reason, or nil, that the log does not get on.
-func (r *Replica) stallFor(reason error) {
-	if (reason == nil) != (r.stall.reason == nil) {
-		r.stall = stalling{ledAt: r.ticks}
+	if (reason == nil) != (s.stalled == nil) {
+		s.spell = spell{ledAt: s.ticks}
 		if reason != nil {
-			r.count.Stalls++
+			s.count.Stalls++
 		}
 	}
-	r.stall.reason = reason
+	s.stalled = reason
 }
 
-// stalled returns why nothing new is taken, or nil.
-func (r *Replica) stalled() error {
-	if r.stall.reason == nil {
-		return nil
+// look looks whether the log gets on. The log's own word, if there is one, has the writes of all
+// groups, so that one group's write that hangs moves the leaders of all.
+func (s *stalling) look(w *writes) {
+	ended, waits := w.durable, w.durable < w.handedOut
+	if l, ok := s.cfg.Log.(interface {
+		Progress() (ended uint64, waits bool)
+	}); ok {
+		e, w := l.Progress()
+		ended, waits = ended+e, waits || w
 	}
-	return fmt.Errorf("%w: %w", ErrStalled, r.stall.reason)
+	s.lateness.look(ended, waits, s.ticks)
+	s.decide()
 }
+
+// late reports whether the log stalls because its disk is late.
+func (s *stalling) late() bool { return s.stalled != nil && s.full == nil }
 
 // handOver tries to give leadership away while the log is stalled: a transfer
 // that does not succeed has ended, at the latest, after an election timeout.
-func (r *Replica) handOver() {
-	s := &r.stall
-	if s.reason == nil || r.err != nil || !r.leads() || s.tried > 0 && r.ticks-s.lastAt <= uint64(r.cfg.ElectionTick) {
+func (s *stalling) handOver() {
+	if s.stalled == nil || !s.leads() || s.tried > 0 && s.ticks-s.lastAt <= uint64(s.cfg.ElectionTick) {
 		return
 	}
-	if r.late() {
-		switch r.standing() {
+	if s.late() {
+		switch s.standing() {
 		case level:
 			return // nobody is known to do better
 		case outrun:
 			if s.tried > 0 { // nobody has taken over
-				r.fallSilent()
+				s.fallSilent()
 				return
 			}
 		}
 	}
-	heirs := r.heirs(r.host.conf.GetVoters())
+	heirs := s.around.heirs(s.host.conf.GetVoters())
 	if len(heirs) == 0 {
 		return
 	}
 	to := heirs[s.tried%uint64(len(heirs))]
 	s.tried++
-	s.lastAt = r.ticks
-	if r.late() {
-		r.count.HandOversLate++
+	s.lastAt = s.ticks
+	if s.late() {
+		s.count.HandOversLate++
 	} else {
-		r.count.HandOversFull++
+		s.count.HandOversFull++
 	}
-	r.transferTo(to)
+	s.around.transferTo(to)
 }
 
-// heirs returns the voters that this leader could hand over to: voters heard from, the
-// longest log first, and at last those of weight 0.
-func (r *Replica) heirs(voters []uint64) []uint64 {
-	_, progress := r.core.Members()
-	heirs := slices.DeleteFunc(slices.Clone(voters), func(id uint64) bool {
-		p, ok := progress[id]
-		return !ok || id == r.cfg.ID || p.IsLearner || !r.reachable(id)
-	})
-	slices.SortStableFunc(heirs, func(a, b uint64) int {
-		return cmp.Or(cmp.Compare(r.placing.lastChoice(a), r.placing.lastChoice(b)), cmp.Compare(progress[b].Match, progress[a].Match))
-	})
-	return heirs
+// quiet reports whether the core must not campaign at this tick: the core of a stalled node campaigns
+// as a last resort alone.
+func (s *stalling) quiet() bool {
+	s.ledAt = max(s.ledAt, s.heard[s.state.Lead])
+	return s.stalled != nil && s.core.State().Role != raft.StateLeader && (s.late() || s.ticks-s.ledAt <= uint64(lastResort*s.cfg.ElectionTick))
 }
 
-// tickCore lets a tick pass for the core. That of a stalled node does not campaign,
-// but as a last resort, and that of a node with a smaller weight than others not at once.
-func (r *Replica) tickCore() {
-	s := &r.stall
-	s.ledAt = max(s.ledAt, r.heard[r.state.Lead])
-	if s.reason != nil && r.core.State().Role != raft.StateLeader && (r.late() || r.ticks-s.ledAt <= uint64(lastResort*r.cfg.ElectionTick)) {
-		r.core.TickQuiesced()
-		return
+// fallSilent ends a leadership that nobody takes over: see silenced.
+func (s *stalling) fallSilent() {
+	if !s.silent {
+		s.silent = true
+		s.count.Silences++
 	}
-	if r.placing.waits() {
-		r.core.TickQuiesced()
-		return
+}
+
+// silenced reports whether a message of the core is lost because this leader is silent. The
+// followers then elect another, and the core, which gets no answers, steps down. Both cores can do
+// that, and no safety rests on it: any network may lose these messages.
+func (s *stalling) silenced(m *pb.Message) bool {
+	if !s.silent || !s.leads() {
+		return false
 	}
-	r.core.Tick()
-	r.dirty = true
+	switch m.GetType() {
+	case pb.MsgApp, pb.MsgHeartbeat, pb.MsgSnap:
+		return true
+	}
+	return false
 }

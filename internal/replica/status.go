@@ -8,8 +8,45 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/internal/placement"
+	"github.com/weftraft/weft/raft"
 )
+
+// Status is a replica's view of itself and its group. The fields are the same as in
+// rawnode.Status, which explains each field.
+type Status struct {
+	ID, Group     uint64
+	Term          uint64
+	Commit        uint64
+	Applied       uint64
+	Lead          uint64
+	Role          raft.StateType
+	LastIndex     uint64
+	Emitted       uint64
+	Members       *pb.ConfState
+	FirstMembers  []uint64
+	Progress      map[uint64]MemberProgress
+	Waiting       int
+	Queued        int
+	Stalled       error
+	Unaddressed   []uint64
+	Settings      map[uint64]error
+	Weight        int
+	Resolve, Send StageStats
+	Counters      Counters
+	Coding        *CodingState
+	Leases        *raft.LeaseStatus
+}
+
+// MemberProgress is what a leader knows of a member.
+type MemberProgress struct {
+	Match, Next  uint64
+	State        string
+	RecentActive bool // heard from within an election timeout
+	LogLost      bool // its log ends before its acknowledged index: see ErrLogLost
+	Learner      bool
+	Weight       int  // as a leader of this group
+	Worse        bool // as a leader, by its figure or its weight: see placement.Good
+}
 
 // Members returns the configuration as of the last entry handed to the apply stage. The
 // caller must not change it.
@@ -29,16 +66,13 @@ func (r *Replica) Unaddressed(members []uint64) (added bool) {
 // Fail puts the replica out of service.
 func (r *Replica) Fail(err error) { r.fail(err) }
 
-// Bytes returns the size of the entries that are written.
-func (a *Append) Bytes() int { return a.bytes }
-
 // Brief is Status without what has to be gathered: members' progress, settings and first members, coding, leases and weights.
 func (r *Replica) Brief() Status {
 	now := r.core.State()
 	return Status{
 		ID: r.cfg.ID, Group: r.cfg.Group, Term: now.Term, Commit: now.Commit, Applied: now.Applied, Lead: now.Lead, Role: now.Role,
 		LastIndex: r.last, Emitted: r.emitted.index, Members: r.host.conf,
-		Waiting: r.calls.live, Queued: r.outbox.queued, Stalled: r.stall.reason, Resolve: r.resolving.stats, Send: r.sends.stats, Counters: r.count,
+		Waiting: r.live, Queued: r.outbox.queued, Stalled: r.stalled, Resolve: r.resolving.stats, Send: r.sends.stats, Counters: r.count,
 		Unaddressed: r.unaddressed,
 	}
 }
@@ -46,7 +80,7 @@ func (r *Replica) Brief() Status {
 // Status returns a copy of the replica's view of itself and its group.
 func (r *Replica) Status() Status {
 	s := r.Brief()
-	s.FirstMembers, s.Settings, s.Coding, s.Leases = r.founding.nodes(), r.settings.misfits(), r.codingState(), r.leaseState()
+	s.FirstMembers, s.Settings, s.Coding, s.Leases = r.founding.nodes(), r.settings.misfits(), r.coding.state(), r.leaseState()
 	r.countNames(&s.Counters)
 	s.Weight, _ = r.placing.weightOf(r.cfg.ID)
 	if !r.leads() {
@@ -55,12 +89,12 @@ func (r *Replica) Status() Status {
 	_, progress := r.core.Members()
 	s.Progress = make(map[uint64]MemberProgress, len(progress))
 	for id, p := range progress {
-		s.Progress[id] = MemberProgress{
+		m := MemberProgress{
 			Match: p.Match, Next: p.Next, State: p.State.String(),
 			RecentActive: r.reachable(id), Learner: p.IsLearner, LogLost: r.losses.lost[id],
-			Weight: placement.DefaultWeight,
 		}
+		m.Weight, m.Worse = r.placing.compare(id)
+		s.Progress[id] = m
 	}
-	r.placing.compare(s.Progress)
 	return s
 }

@@ -6,6 +6,7 @@ package replica
 import (
 	"slices"
 
+	"github.com/weftraft/weft/internal/placement"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -25,7 +26,7 @@ type succession struct {
 }
 
 // successionStep is the wait of each follower for the follower before, in ticks.
-const successionStep = 2
+const successionStep = placement.TurnStep
 
 // lost notes a dropped message or a broken connection to a peer.
 func (s *succession) lost(f *facts, peer uint64) {

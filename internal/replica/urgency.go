@@ -11,13 +11,6 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
-// Urgency returns how urgent it is that this node follows a leader's offer, by the members of its own state. The
-// offer names the members that are complete. A node without a state is on its way to become a learner.
-func (r *Replica) Urgency(from uint64, o wire.Offer) wire.Urgency {
-	u, _ := urgency(r.host.conf, r.cfg.ID, append(slices.Clone(o.Sources), from))
-	return u
-}
-
 // urgency returns how urgent it is that a member catches up, if just the complete members can vote now. In a joint
 // configuration, the half with the fewer members to spare counts. needed says that the group commits nothing until
 // the member has caught up.

@@ -92,28 +92,6 @@ func checkAppended(m *pb.Message, bad func(string, ...any) error) error {
 	return nil
 }
 
-// checkLog reports a contradiction to this node's log.
-func (r *Replica) checkLog(m *pb.Message) error {
-	var index uint64
-	switch m.GetType() {
-	case pb.MsgHeartbeat:
-		r.drain() // an append in this turn may have cut the log, or made the log longer
-		index = m.GetCommit()
-	case pb.MsgAppResp:
-		if index = m.GetIndex(); index <= r.last || m.GetReject() {
-			return nil // a leader never cuts its log
-		}
-		r.drain()
-	}
-	switch {
-	case index <= r.last, m.GetTerm() < r.state.Term:
-		return nil
-	case m.GetType() == pb.MsgAppResp && (!r.leads() || m.GetTerm() != r.state.Term):
-		return nil // to a leader that has stopped since, and lost its unwritten entries
-	}
-	return fmt.Errorf("%w: %v from node %d speaks of index %d, this log ends at %d: was this node's log lost? then replace the node", ErrBadMessage, m.GetType(), m.GetFrom(), index, r.last)
-}
-
 // checkSnapshot reports the fault of a MsgSnap, and returns the host's state inside.
 func checkSnapshot(from, to uint64, m *pb.Message) (*hostState, error) {
 	bad := func(format string, args ...any) (*hostState, error) {

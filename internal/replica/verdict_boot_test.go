@@ -19,7 +19,7 @@ func TestBootBehindARefusedOne(t *testing.T) {
 		leader := c.elect(1)
 		n := c.nodes[2]
 		later := wire.CommandID{Origin: 2, Boot: 1000, Sequence: 1}
-		_ = leader.r.receiveProposal(2, wire.Proposal{ID: later, Number: 1, Term: 99, Data: encodeBatch(later, 1, [][]byte{[]byte("refused")})})
+		_ = leader.r.inbox.receive(2, wire.Proposal{ID: later, Number: 1, Term: 99, Data: encodeBatch(later, 1, [][]byte{[]byte("refused")})})
 		c.settle()
 		n.boots = 5
 		c.start(n)

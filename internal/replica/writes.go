@@ -11,7 +11,6 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/storage"
 )
 
@@ -81,49 +80,6 @@ type rider struct {
 // maxRiders bounds the responses to peers that wait for one write.
 const maxRiders = 1024
 
-// appendEntries hands a write to the append stage, with held messages to send
-// when it is durable. Those are a candidate's requests for votes: its new term
-// and vote are in the write. A core that asked before, as upstream's does, could
-// lead a term, lose power, and lead it again with another log.
-func (r *Replica) appendEntries(m *pb.Message, held []*pb.Message) {
-	responses := m.Responses
-	if len(held) > 0 {
-		responses = slices.Concat(responses, held)
-	}
-	state := r.writes.note(m)
-	snapshot := !raft.IsEmptySnap(m.Snapshot)
-	if len(m.Entries) == 0 && !snapshot && !state {
-		r.ride(responses)
-		return
-	}
-	w := storage.Write{Entries: m.Entries, HardState: r.writes.hardState(state)}
-	if snapshot {
-		w.Snapshot = m.Snapshot
-		r.last = m.Snapshot.GetMetadata().GetIndex()
-		r.keep.reset(r.last)
-		r.coreJumped(m.Snapshot)
-	}
-	bytes := uint64(0)
-	if n := len(m.Entries); n > 0 {
-		end := m.Entries[n-1]
-		r.last, r.lastHasData = end.GetIndex(), end.GetType() == pb.EntryNormal && len(end.GetData()) > 0
-		r.count.AppendedEntries += uint64(n)
-		bytes = r.keep.appended(m.Entries)
-		r.count.AppendedBytes += bytes
-	}
-	for rest := true; rest; {
-		var a Append
-		a, rest = r.writes.next(&w, bytes)
-		if !rest {
-			a.responses = responses
-		}
-		r.count.Appends++
-		r.writes.await(&a)
-		r.out.Appends = append(r.out.Appends, a)
-	}
-	r.placing.timeWrite(r.writes.handedOut)
-}
-
 // next takes as much from a write as a log takes at once, and reports whether
 // anything is left. bytes is the size of all entries. Power may fail between two
 // parts, so each has term and vote, and no commit index beyond its entries;
@@ -172,29 +128,6 @@ func (w *writes) hardState(changed bool) *pb.HardState {
 	return &pb.HardState{Term: new(w.term), Vote: new(w.vote), Commit: new(w.commit)}
 }
 
-// ride delivers responses when all writes so far are durable.
-func (r *Replica) ride(responses []*pb.Message) {
-	if len(responses) == 0 {
-		return
-	}
-	if r.writes.durable == r.writes.handedOut {
-		r.deliver(responses)
-		return
-	}
-	w := &r.writes
-	if n := len(w.riders); n == 0 || w.riders[n-1].behind != w.handedOut {
-		w.riders = append(w.riders, rider{behind: w.handedOut})
-	}
-	last := &w.riders[len(w.riders)-1]
-	for _, m := range responses {
-		if m.GetTo() == r.cfg.ID {
-			last.tellSelf(m)
-		} else if len(last.responses) < maxRiders {
-			last.responses = append(last.responses, m)
-		} // else the disk is stuck while peers repeat themselves: it is lost
-	}
-}
-
 // tellSelf adds the core's word to itself on what is durable: between two writes it
 // is the same each time, but its own vote before an election is another word than
 // how far the log is.
@@ -207,21 +140,22 @@ func (d *rider) tellSelf(m *pb.Message) {
 	}
 }
 
-// AppendDone says that a write, and all before it, is durable.
-func (r *Replica) AppendDone(a Append) {
-	w := &r.writes
-	w.done(a.number)
-	r.placing.timedWrite(r.writes.durable)
-	if r.late() {
-		r.lookAtLog() // not late any more
+// ride has responses wait until all writes so far are durable, and reports whether the responses wait: false
+// if the writes are durable now, or there is no response.
+func (w *writes) ride(self uint64, responses []*pb.Message) (waits bool) {
+	if w.durable == w.handedOut || len(responses) == 0 {
+		return false
 	}
-	r.countDurable()
-	r.deliver(a.responses)
-	n := 0
-	for n < len(w.riders) && w.riders[n].behind <= w.durable {
-		r.deliver(w.riders[n].own)
-		r.deliver(w.riders[n].responses)
-		n++
+	if n := len(w.riders); n == 0 || w.riders[n-1].behind != w.handedOut {
+		w.riders = append(w.riders, rider{behind: w.handedOut})
 	}
-	w.riders = slices.Delete(w.riders, 0, n)
+	last := &w.riders[len(w.riders)-1]
+	for _, m := range responses {
+		if m.GetTo() == self {
+			last.tellSelf(m)
+		} else if len(last.responses) < maxRiders {
+			last.responses = append(last.responses, m)
+		} // else the disk is stuck while peers repeat themselves: the message is lost
+	}
+	return true
 }

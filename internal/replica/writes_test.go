@@ -106,8 +106,8 @@ func TestOwnWordsRideTogether(t *testing.T) {
 	}
 	vote, late := word(pb.MsgPreVoteResp, 0), word(pb.MsgStorageAppendResp, 8)
 	n.r.writes.riders = nil
-	n.r.ride([]*pb.Message{vote, word(pb.MsgStorageAppendResp, 7)})
-	n.r.ride([]*pb.Message{late})
+	n.r.writes.ride(n.cfg.ID, []*pb.Message{vote, word(pb.MsgStorageAppendResp, 7)})
+	n.r.writes.ride(n.cfg.ID, []*pb.Message{late})
 	require.Len(t, n.r.writes.riders, 1)
 	require.Equal(t, []*pb.Message{vote, late}, n.r.writes.riders[0].own)
 }

@@ -15,7 +15,7 @@ import (
 // full disk and the fuse.
 func (d *Disk) Files() vfs.FS {
 	d.fuse, d.image, d.free = 0, nil, d.agenda.Now()
-	return errorfs.Wrap(d.files, errorfs.InjectorFunc(d.before))
+	return errorfs.Wrap(growing{d.files}, errorfs.InjectorFunc(d.before))
 }
 
 // before is called before each operation on the file system.

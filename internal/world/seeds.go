@@ -10,10 +10,13 @@ import (
 	"sync/atomic"
 )
 
-// CollectLess has the collector of this process run less often. Whole clusters live in a few
-// megabytes, and leave much garbage: to collect at every doubling of so little would cost a third
-// of the time.
-func CollectLess() { debug.SetGCPercent(800) }
+// CollectLess has the collector of this process run less often: after 64 MB or more, until the
+// process has a gigabyte. Whole clusters live in a few megabytes, and leave much garbage: to
+// collect at every doubling of so little would cost a third of the time.
+func CollectLess() {
+	debug.SetGCPercent(1600)
+	debug.SetMemoryLimit(1 << 30)
+}
 
 // Seeds runs n seeds from the first on, on all processors, and hands each result
 // to take, one at a time, until that returns false.

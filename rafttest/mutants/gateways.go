@@ -11,7 +11,8 @@ const (
 	homeFile    = "internal/replica/home.go"
 	queriesFile = "internal/replica/queries.go"
 	outboxFile  = "internal/replica/outbox.go"
-	requestFile = "internal/replica/requests.go"
+	fatesFile   = "internal/replica/fates.go"
+	inboxFile   = "internal/replica/inbox.go"
 	leadingFile = "internal/replica/leading.go"
 )
 
@@ -23,7 +24,7 @@ var gateways = []bug{
 	{"snapshots lack what gateways have applied", "internal/replica/hoststate.go",
 		edit("	return h.origins.append(b)\n", "	few := originTable{}\n	for id, row := range h.origins {\n		if id < 10 {\n			few[id] = row\n		}\n	}\n	return few.append(b)\n"), "", 150},
 	{"a home does not tell what was applied before", homeFile,
-		edit("if row := r.host.origins[from]; row != nil {", "if row := r.host.origins[from]; row != nil && from == 0 {"), "", 150},
+		edit("if row := h.host.origins[from]; row != nil {", "if row := h.host.origins[from]; row != nil && from == 0 {"), "", 150},
 	{"a gateway goes on behind a gap", gatewayFile,
 		edit("if r.Count != next {", "if r.Count < next {"), "", 150},
 	{"a gateway believes a home that it has left", gatewayFile,
@@ -32,18 +33,18 @@ var gateways = []bug{
 			{"	if from != h.id {\n", "	if from == 0 {\n"},
 			{"case !attached && r.Row == nil, attached && r.Stream != h.stream:", "case !attached && r.Row == nil:"},
 		}, "", 150},
-	{"a gateway takes results of its earlier lives", requestFile,
-		edit("if id.Origin != r.cfg.ID || id.Boot != r.outbox.boot {", "if id.Origin != r.cfg.ID {"), "", 150},
-	{"an entry of the same term closes a batch", outboxFile,
+	{"a gateway takes results of its earlier lives", fatesFile,
+		edit("if id.Origin != o.cfg.ID || id.Boot != o.boot {", "if id.Origin != o.cfg.ID {"), "", 150},
+	{"an entry of the same term closes a batch", fatesFile,
 		edit("if b.sends > 0 && b.term < at.term {", "if b.sends > 0 && b.term <= at.term {"), "", 150},
 	{"a query is answered without a barrier", queriesFile,
 		edit("	r.reads.await(w, o.Policy.question(w.spans))\n", "	r.finish(w.call, Done{})\n"), "", 150},
-	{"a leader does not give credit back", homeFile,
-		edit("if left := r.home.granted[origin] - bytes; left > 0 {", "if left := r.home.granted[origin]; left > 0 {"), "", 300},
+	{"a leader does not give credit back", inboxFile,
+		edit("if left := i.granted[origin] - bytes; left > 0 {", "if left := i.granted[origin]; left > 0 {"), "", 300},
 	{"a home's mark is ahead of its results", homeFile,
-		edit("Term: r.applied.at.term, Index: r.applied.at.index}", "Term: r.host.at.term, Index: r.host.at.index}"), "", 150},
+		edit("Term: h.applied.at.term, Index: h.applied.at.index}", "Term: h.host.at.term, Index: h.host.at.index}"), "", 150},
 	{"a stream goes on behind a snapshot", "internal/replica/snapshots.go",
-		edit("		r.endStreams(\"this node has entries by a snapshot\")\n", ""), "", 300},
+		edit("		r.home.endStreams(\"this node has entries by a snapshot\")\n", ""), "", 300},
 	{"bytes of queries are not given back", gatewayFile,
 		edit("			g.asked -= len(q.Data)\n", ""), "", 150},
 	{"a gateway takes answers to its earlier lives", gatewayFile,
@@ -57,7 +58,7 @@ var gateways = []bug{
 	{"a gateway drains for ever", gatewayFile,
 		edit("g.ticks+20*patience, g.ticks+2\n", "g.ticks+20*patience, g.ticks+20*patience\n"), "TestGatewayLosesNoResultByAMove", 0},
 	{"a batch is made anew for another leader, beside the one under way", outboxFile,
-		edit("	if _, term := r.around.leader(); b.term != term {\n		return false // likewise\n	}\n", "	if _, term := r.around.leader(); b.term != term {\n		b.closed()\n		return true\n	}\n"), "", 150},
+		edit("	if _, term := o.around.leader(); b.term != term {\n		return false // likewise\n	}\n", "	if _, term := o.around.leader(); b.term != term {\n		b.closed()\n		return true\n	}\n"), "", 150},
 }
 
 // gateFlags are the flags of the test that must find a bug of gateways.

@@ -11,6 +11,7 @@ const (
 	zonesFile   = "internal/names/zones.go"
 	relayFile   = "internal/names/relay.go"
 	replicaFile = "internal/replica/names.go"
+	namingFile  = "internal/replica/naming.go"
 	relaysFile  = "internal/replica/relays.go"
 )
 
@@ -36,9 +37,9 @@ var named = []bug{
 		edit("name.Entry < next || name.Entry >= uint64(len(n.Entries))", "name.Entry < next"), "TestNamesThatStandForNoEntryAreRefused", 0},
 	{"two names may stand for one entry", takerFile,
 		edit("name.Entry < next || ", ""), "TestNamesThatStandForNoEntryAreRefused", 0},
-	{"a lack is not answered", replicaFile,
+	{"a lack is not answered", namingFile,
 		edit("		r.post(from, fill)\n", ""), "TestMessagesBehindALackKeepTheirOrder", 0},
-	{"a message that can be joined passes those that wait", replicaFile,
+	{"a message that can be joined passes those that wait", namingFile,
 		edit("		m.Body = joined\n	}\n", "		m.Body = joined\n		return r.arrived(m)\n	}\n"), "TestMessagesBehindALackKeepTheirOrder", 0},
 	{"a message that lacks its data is lost", replicaFile,
 		edit("		return m, asUnresolved\n", "		return m, asDropped\n"), "TestMessagesBehindALackKeepTheirOrder", 0},
@@ -46,7 +47,7 @@ var named = []bug{
 		edit("w != nil && !slices.Equal(w.names, n.Names)", "w != nil && slices.Equal(w.names, nil)"), "TestMessageThatHasTheNumberOfAnotherIsLost", 0},
 	{"a message waits for its data without end", takerFile,
 		edit("!w.over && tick < max(w.since, t.heard[w.relay])+t.Patience", "!w.over"), "TestMessageIsLostIfItsDataDoesNotComeOrDoesNotFit", 0},
-	{"a batch that is kept is acknowledged", replicaFile,
+	{"a batch that is kept is acknowledged", namingFile,
 		edit("		r.cfg.Names.joined(m, joined)\n		m.Body = joined\n	}\n", "		r.cfg.Names.joined(m, joined)\n		m.Body = joined\n		r.post(m.From, wire.Raft{Message: &pb.Message{Type: pb.MsgAppResp.Enum(), From: &r.cfg.ID, To: &m.From, Term: joined.Term, Index: joined.Entries[len(joined.Entries)-1].Index}})\n	}\n"), "TestJoinedBatchIsNotAcknowledgedBeforeItIsDurable", 0},
 	{"originals are kept without a bound", giverFile,
 		edit("for p.bytes > keepBytes {", "for p.bytes > keepBytes<<30 {"), "TestOriginalsAreKeptUntilAcknowledgedOrReplacedAndWithinABound", 0},
@@ -56,7 +57,7 @@ var named = []bug{
 		edit("p != nil && term == g.term", "p != nil"), "TestOriginalsAreKeptUntilAcknowledgedOrReplacedAndWithinABound", 0},
 	{"a lack that repeats gets the data again", giverFile,
 		edit("		return o.number == l.Number\n", "		return false\n"), "TestLackIsAnsweredWithTheDataAndOnce", 0},
-	{"the core does not hear that an original is gone", replicaFile,
+	{"the core does not hear that an original is gone", namingFile,
 		edit("			r.Unreachable(from)\n", ""), "TestCoreHearsOfALackWhoseOriginalIsGone", 0},
 	{"lacks pause nothing", giverFile,
 		edit("t.credit >= 0 {", "t.credit >= -1<<40 {"), "TestLacksAboveOnePercentPauseNames", 0},
@@ -108,8 +109,8 @@ var named = []bug{
 		edit("g.trust(p, peer, relay).lacked(tick)", "g.trust(p, peer, 0*relay).lacked(tick)"), "TestRelayThatIsLackedIsPassedBy", 0},
 	{"a member that nobody serves becomes the relay", zonesFile,
 		edit("			distrust[p.peer]++\n", ""), "TestRelayThatIsLackedIsPassedBy", 0},
-	{"strangers are passed data", relaysFile,
-		edit("if !r.isMember(from) {", "if from == 0 {"), "TestStrangerIsPassedNothing", 0},
+	{"strangers are passed data", namingFile,
+		edit("if !members.Has(r.host.conf, from) {", "if from == 0 {"), "TestStrangerIsPassedNothing", 0},
 	{"a relay passes nothing on", relaysFile,
-		edit("		r.relay.Saw(m.Entries, r.ticks)\n", ""), "TestDataEntersAZoneOnce", 0},
+		edit("		r.Saw(m.Entries, r.ticks)\n", ""), "TestDataEntersAZoneOnce", 0},
 }

@@ -8,6 +8,8 @@ const (
 	judgeFile  = "internal/placement/judge.go"
 	healthFile = "internal/placement/node.go"
 	linksFile  = "internal/placement/links.go"
+	turnFile   = "internal/placement/turn.go"
+	coreFile   = "raft/placement.go"
 )
 
 // placing is the bugs of leaders that hand over because of slowness or weights.
@@ -36,6 +38,18 @@ var placing = []bug{
 		edit("l.Node == id || !slices.Contains(voters, l.Node)", "l.Node == id"), "TestReachIsToAMajorityOfTheVoters", 0},
 	{"an answer of any age counts", linksFile,
 		edit("now-r.Answers > roundsLast*timeout || took < 0", "took < 0"), "TestRoundTripsAreOfAnswersThatCanBe", 0},
+	{"voters with small weights campaign like others", turnFile,
+		edit("	t.heavier = t.heavier || weight > t.weight\n", ""), "TestVotersCampaignInTheOrderOfTheirWeights", 0},
+	{"voters with small weights wait at each campaign", coreFile,
+		edit("p == nil || r.lead == None", "p == nil"), "TestWeightsBlockNoElection", 0},
+	{"a core hands over to a member that is away", coreFile,
+		edit("return pr.RecentActive && pr.State", "return pr.State"), "TestLeaderDoesNotHandOverToMemberThatIsAway", 0},
+	{"a core hands over to a member whose disk hangs", coreFile,
+		edit("pr.Match >= l.cfg.Placement.old && ", ""), "TestLeaderHandsOverToMembersThatCouldLead", 0},
+	{"a core forgets that its leader has changed", coreFile,
+		edit("		p.judge.Changed(p.ticks, time.Duration(electionTick), None, placement.Figure{})\n", "		_ = electionTick\n"), "TestPreferredMemberThatComesAndGoesIsWaitedFor", 0},
+	{"a core takes its host's weights for its own", coreFile,
+		edit("	return &Placement{Weights: maps.Clone(p.Weights)}", "	_ = maps.Clone(p.Weights)\n	return &Placement{Weights: p.Weights}"), "TestPlacementIsCopied", 0},
 	{"each group sends a report", healthFile,
 		edit("if o.sent && now-o.sentAt < n.cfg.Timeout {", "if o.sent && now < 0 {"), "TestReportsBelongToNodesNotToGroups", 0},
 }

@@ -41,5 +41,5 @@ var zoned = []bug{
 	{"a learner keeps what a voter passes on", "raft/internal/coding/messages.go",
 		edit("		if c.learns(c.id) {\n			c.passOn(m)\n		}\n", ""), "TestUnitsPassedOnInAZoneEnd", 0},
 	{"members that know no relays have a zone", "internal/replica/coding.go",
-		edit("id != r.cfg.ID && !names.Relayed(id)", "id == 0"), "TestUnitsEnterAZoneOnce", 0},
+		edit("id != cfg.ID && !names.Relayed(id)", "id == 0"), "TestUnitsEnterAZoneOnce", 0},
 }

@@ -53,8 +53,8 @@ func (m *member) looksAtCommit(st *replica.Status) {
 	c.index, g.committed = st.Commit, max(g.committed, st.Commit)
 	pending := len(c.changes)
 	c.changes = slices.DeleteFunc(c.changes, func(e *pb.Entry) bool { return e.GetIndex() <= st.Emitted })
-	switch learned := st.Coding != nil && st.Coding.MembersAt > 0; {
-	case st.Role != raft.StateLeader || learned:
+	switch {
+	case st.Role != raft.StateLeader || m.learned():
 		c.sets = nil
 		return
 	case before == nil || pending > 0 || c.members != st.Members:
@@ -78,10 +78,17 @@ func (m *member) looksAtCommit(st *replica.Status) {
 func (m *member) counting(st *replica.Status) [][]uint64 {
 	config, _ := m.core.Members()
 	conf := (&tracker.ProgressTracker{Config: config}).ConfState()
-	if st.Coding == nil {
+	if m.r.Status().Coding == nil {
 		return holdings.Sets(conf)
 	}
 	return holdings.Counting(conf, m.commits.changes, st.Emitted)
+}
+
+// learned reports whether a member goes by the members that others have told it. Only this is asked
+// at each turn: a whole Status took an eighth of the simulator's time.
+func (m *member) learned() bool {
+	c, codes := m.core.(interface{ CodingStatus() raft.CodingStatus })
+	return codes && c.CodingStatus().MembersAt > 0
 }
 
 // commit is the entries that a leader has committed in a turn: those behind an index up to the

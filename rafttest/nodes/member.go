@@ -218,17 +218,12 @@ func (m *member) Flushed(err error) (goOn bool) {
 
 // TurnEnds looks at what has become of the replica.
 func (m *member) TurnEnds() {
-	st := m.core.State()
-	if st.Role == raft.StateLeader && m.role != raft.StateLeader {
-		m.g.elected(m.n, st.Term)
+	status := m.r.Brief()
+	if status.Role == raft.StateLeader && m.role != raft.StateLeader {
+		m.g.elected(m.n, status.Term)
 		m.meets(momentElected)
 	}
-	m.role = st.Role
-	look := m.r.Brief
-	if st.Role == raft.StateLeader { // looksAtCommit asks for more of a leader
-		look = m.r.Status
-	}
-	status := look()
+	m.role = status.Role
 	m.gauges(&status)
 	m.looksAtCommit(&status)
 	m.countNames()
@@ -380,4 +375,4 @@ func (m *member) Ended(d replica.Done) {
 func (m *member) here() bool { return m.n.up && m.n.life == m.life && !m.drive.Stopped() }
 
 // conf returns the members that the replica goes by.
-func (m *member) conf() *pb.ConfState { return m.r.Status().Members }
+func (m *member) conf() *pb.ConfState { return m.r.Members() }

@@ -16,11 +16,12 @@ import (
 
 var placingSeeds = flag.Uint64("placing-seeds", 4, "how many seeds the tests of placement run, from -first on")
 
-// writer writes one value after the other at a node, and notes how long each write takes.
+// writer writes one value after the other at a node, and notes how long each write takes. Of its calls, a share may be reads.
 type writer struct {
-	s    *scenario
-	n    *node
-	took []time.Duration
+	s     *scenario
+	n     *node
+	reads float64
+	took  []time.Duration
 }
 
 func (s *scenario) addWriter(n *node) *writer {
@@ -40,15 +41,20 @@ func (w *writer) next() {
 		again()
 		return
 	}
-	s.history.operations++
-	op := &operation{id: s.history.operations, verb: verbPut, key: storeKeys - 1, value: s.history.operations, seq: 1, padding: int(s.rng.Scale(s.plan.smallest, s.plan.largest))}
 	ended := false
+	end := func() {
+		ended = true
+		w.took = append(w.took, s.Now()-began)
+		again()
+	}
 	w.n.bound(func() {
-		m.propose(op, s.plan.deadline, func(answer, error) {
-			ended = true
-			w.took = append(w.took, s.Now()-began)
-			again()
-		})
+		if s.rng.Chance(w.reads) {
+			m.read(storeKeys-1, s.plan.deadline, func(error) { end() })
+			return
+		}
+		s.history.operations++
+		op := &operation{id: s.history.operations, verb: verbPut, key: storeKeys - 1, value: s.history.operations, seq: 1, padding: int(s.rng.Scale(s.plan.smallest, s.plan.largest))}
+		m.propose(op, s.plan.deadline, func(answer, error) { end() })
 	})()
 	s.After(s.plan.deadline+2*electionTime, func() {
 		if !ended { // its node has stopped
@@ -57,18 +63,23 @@ func (w *writer) next() {
 	})
 }
 
-// median returns the median of the durations that writers note in a time, and forgets them.
-func (s *scenario) median(writers []*writer, during time.Duration) time.Duration {
+// took returns the durations that writers note in a time, sorted.
+func (s *scenario) took(writers []*writer, during time.Duration) (all []time.Duration) {
 	for _, w := range writers {
 		w.took = nil
 	}
 	s.pass(during)
-	var all []time.Duration
 	for _, w := range writers {
 		all = append(all, w.took...)
 	}
-	require.NotEmpty(s.t, all, "writes")
+	require.NotEmpty(s.t, all, "calls")
 	slices.Sort(all)
+	return all
+}
+
+// median returns the median of the durations that writers note in a time.
+func (s *scenario) median(writers []*writer, during time.Duration) time.Duration {
+	all := s.took(writers, during)
 	return all[len(all)/2]
 }
 
@@ -264,16 +275,23 @@ func TestPreferredNodeLeads(t *testing.T) {
 	require.NotZero(t, preferred)
 }
 
-// TestLeadershipLeavesSlowLinks has what a leader sends and receives take ten times as long. Within nine election timeouts another member
+// linkRate is the rate of links that become narrow, in bytes a second.
+const linkRate = 20e6
+
+// TestLeadershipLeavesSlowLinks has what a leader sends and receives, or only what it sends, take ten times as long, or what
+// it sends go at a tenth of the others' rate. Within nine election timeouts another member
 // leads, and writes at the other nodes take about as long as before. A leader with a larger weight than the others stays.
 func TestLeadershipLeavesSlowLinks(t *testing.T) {
 	t.Parallel()
 	var longest time.Duration
 	for seed := *firstSeed; seed < *firstSeed+*placingSeeds; seed++ {
-		preferred := seed%4 == 0
+		preferred, narrow := seed%4 == 0, seed%3 == 2
 		s := newScenario(t, seed, func(p *plan) {
 			p.placing.on, p.voters = true, 3+2*int(seed/2%2)
 			p.think, p.deadline, p.costs.Sync, p.costs.Delay = time.Millisecond, 5*electionTime, time.Millisecond, time.Millisecond
+			if narrow {
+				p.smallest, p.largest, p.links.Rate = 16<<10, 16<<10+1, linkRate
+			}
 		})
 		g := s.groups[0]
 		leader := g.leading()
@@ -293,8 +311,18 @@ func TestLeadershipLeavesSlowLinks(t *testing.T) {
 		const lasting = 60 * electionTime
 		for _, n := range s.nodes {
 			if n != leader.n {
-				s.net.Link(n.id, leader.n.id).Slow(lasting)
-				s.net.Link(leader.n.id, n.id).Slow(lasting)
+				out, in := s.net.Link(leader.n.id, n.id), s.net.Link(n.id, leader.n.id)
+				switch seed % 3 {
+				case 0:
+					out.Slow(lasting)
+				case 1:
+					out.Slow(lasting)
+					in.Slow(lasting)
+				case 2:
+					traits := out.Traits()
+					traits.Rate /= 10
+					out.Shape(traits, s.nets)
+				}
 			}
 		}
 		if preferred {

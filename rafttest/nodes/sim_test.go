@@ -71,6 +71,7 @@ func TestNodes(t *testing.T) {
 	t.Logf("%d seeds, %d events in %v; slowest recovery %v (seed %d, bound %v)\n%s", n, events, time.Since(begun).Round(time.Millisecond),
 		worst.Recovery, worst.Seed, finaleTime, reached)
 	t.Log(slow)
+	require.Empty(t, slow.Fewer(t.Name()), "too few seeds have these faults")
 	if n >= 1000 && failed == 0 {
 		require.Empty(t, reached.Missing(), "never reached")
 	}
@@ -155,6 +156,7 @@ func TestGates(t *testing.T) {
 	})
 	t.Logf("%d seeds in %v\n%s\n%s", n, time.Since(begun).Round(time.Millisecond), reached, world.Table(gates))
 	t.Log(slow)
+	require.Empty(t, slow.Fewer(t.Name()), "too few seeds have these faults")
 	if n >= 150 && failed == 0 {
 		require.Empty(t, world.Zeros(gates), "never reached")
 	}

@@ -116,6 +116,28 @@ func (s *stage) fresh() (*subject, error) {
 	return m, err
 }
 
+// applied tells a story, and returns a fresh state machine that has applied the first n batches.
+func (s *stage) applied(batches, n int) (*story, *subject, error) {
+	t, err := s.tell(batches)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := s.fresh()
+	if err != nil {
+		return nil, nil, err
+	}
+	return t, m, m.apply(t, 0, n)
+}
+
+// restored returns a fresh state machine that has restored a snapshot, and is as after n batches of a story.
+func (s *stage) restored(meta rawnode.SnapshotMeta, body io.Reader, t *story, n int) (*subject, error) {
+	m, err := s.fresh()
+	if err != nil {
+		return nil, err
+	}
+	return m, m.restored(meta, body, t, n)
+}
+
 // open opens the state machine of a directory, and loads the state.
 func (s *stage) open(dir Dir) (m *subject, index uint64, host []byte, err error) {
 	m = &subject{s: s, dir: dir}

@@ -14,11 +14,7 @@ import (
 )
 
 func ruleConcurrent(s *stage) error {
-	t, err := s.tell(60)
-	if err != nil {
-		return err
-	}
-	m, err := s.fresh()
+	t, m, err := s.applied(60, 0)
 	if err != nil {
 		return err
 	}
@@ -73,11 +69,8 @@ func ruleConcurrent(s *stage) error {
 		if err := metaIs(c.meta, t, n); err != nil {
 			return fmt.Errorf("taken during Apply: %w", err)
 		}
-		other, err := s.fresh()
+		other, err := s.restored(c.meta, bytes.NewReader(c.body), t, n)
 		if err != nil {
-			return err
-		}
-		if err := other.restored(c.meta, bytes.NewReader(c.body), t, n); err != nil {
 			return fmt.Errorf("a snapshot taken during Apply: %w", err)
 		}
 		other.end()
@@ -99,11 +92,7 @@ func within(what string, f func()) error {
 
 // ruleInterrupt interrupts a state machine at the end of a host, and continues with another host.
 func ruleInterrupt(s *stage) error {
-	t, err := s.tell(20)
-	if err != nil {
-		return err
-	}
-	m, err := s.fresh()
+	t, m, err := s.applied(20, 0)
 	if err != nil {
 		return err
 	}

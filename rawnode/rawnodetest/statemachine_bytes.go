@@ -45,11 +45,8 @@ func ruleBytes(s *stage) error {
 	if err != nil {
 		return err
 	}
-	other, err := s.fresh()
+	other, err := s.restored(snap.Meta(), bytes.NewReader(body), t, half)
 	if err != nil {
-		return err
-	}
-	if err := other.restored(snap.Meta(), bytes.NewReader(body), t, half); err != nil {
 		return fmt.Errorf("%w: %s", err, keepBytes)
 	}
 	if err := other.apply(t, half, len(t.batches)); err != nil {

@@ -14,11 +14,7 @@ import (
 )
 
 func rulePresent(s *stage) error {
-	t, err := s.tell(10)
-	if err != nil {
-		return err
-	}
-	m, err := s.fresh()
+	t, m, err := s.applied(10, 0)
 	if err != nil {
 		return err
 	}
@@ -34,11 +30,8 @@ func rulePresent(s *stage) error {
 		if err != nil {
 			return err
 		}
-		other, err := s.fresh()
+		other, err := s.restored(snap.Meta(), bytes.NewReader(body), t, n+1)
 		if err != nil {
-			return err
-		}
-		if err := other.restored(snap.Meta(), bytes.NewReader(body), t, n+1); err != nil {
 			return err
 		}
 		other.end()
@@ -47,15 +40,8 @@ func rulePresent(s *stage) error {
 }
 
 func ruleSnapshotStays(s *stage) error {
-	t, err := s.tell(30)
+	t, m, err := s.applied(30, 10)
 	if err != nil {
-		return err
-	}
-	m, err := s.fresh()
-	if err != nil {
-		return err
-	}
-	if err := m.apply(t, 0, 10); err != nil {
 		return err
 	}
 	snap, err := m.snap(t, 10)
@@ -73,26 +59,15 @@ func ruleSnapshotStays(s *stage) error {
 	if err != nil {
 		return err
 	}
-	other, err := s.fresh()
-	if err != nil {
-		return err
-	}
-	if err := other.restored(meta, bytes.NewReader(body), t, 10); err != nil {
+	if _, err := s.restored(meta, bytes.NewReader(body), t, 10); err != nil {
 		return fmt.Errorf("a snapshot of index %d that was read after more commands, up to index %d: %w", t.index(10), t.index(30), err)
 	}
 	return m.is(t, 30)
 }
 
 func ruleTwoSnapshots(s *stage) error {
-	t, err := s.tell(30)
+	t, m, err := s.applied(30, 10)
 	if err != nil {
-		return err
-	}
-	m, err := s.fresh()
-	if err != nil {
-		return err
-	}
-	if err := m.apply(t, 0, 10); err != nil {
 		return err
 	}
 	first, err := m.snap(t, 10)
@@ -127,11 +102,7 @@ func ruleTwoSnapshots(s *stage) error {
 		if err != nil {
 			return err
 		}
-		other, err := s.fresh()
-		if err != nil {
-			return err
-		}
-		if err := other.restored(x.snap.Meta(), bytes.NewReader(append(x.head, body...)), t, x.n); err != nil {
+		if _, err := s.restored(x.snap.Meta(), bytes.NewReader(append(x.head, body...)), t, x.n); err != nil {
 			return fmt.Errorf("with two snapshots open, that of index %d: %w", t.index(x.n), err)
 		}
 	}
@@ -139,15 +110,8 @@ func ruleTwoSnapshots(s *stage) error {
 }
 
 func rulePieces(s *stage) error {
-	t, err := s.tell(15)
+	t, m, err := s.applied(15, 15)
 	if err != nil {
-		return err
-	}
-	m, err := s.fresh()
-	if err != nil {
-		return err
-	}
-	if err := m.apply(t, 0, 15); err != nil {
 		return err
 	}
 	for name, cut := range map[string]func(io.Reader) io.Reader{
@@ -157,11 +121,7 @@ func rulePieces(s *stage) error {
 		if err != nil {
 			return err
 		}
-		other, err := s.fresh()
-		if err != nil {
-			return err
-		}
-		if err := other.restored(snap.Meta(), cut(snap), t, 15); err != nil {
+		if _, err := s.restored(snap.Meta(), cut(snap), t, 15); err != nil {
 			return fmt.Errorf("in pieces %s: %w", name, err)
 		}
 		if err := snap.Close(); err != nil {
@@ -187,6 +147,15 @@ func (s *stage) taken(t *story, n int) (meta rawnode.SnapshotMeta, body []byte, 
 	}
 	body, err = drain(snap)
 	return snap.Meta(), body, err
+}
+
+// told tells a story, and returns a snapshot of the state after its first n batches.
+func (s *stage) told(batches, n int) (t *story, meta rawnode.SnapshotMeta, body []byte, err error) {
+	if t, err = s.tell(batches); err != nil {
+		return nil, meta, nil, err
+	}
+	meta, body, err = s.taken(t, n)
+	return t, meta, body, err
 }
 
 // behind returns a state machine with another history of n batches, at a lower index than t after n
@@ -247,11 +216,7 @@ func ruleReplaces(s *stage) error {
 	if body, err = drain(old); err != nil {
 		return fmt.Errorf("a snapshot from before Restore: %w", err)
 	}
-	other, err := s.fresh()
-	if err != nil {
-		return err
-	}
-	if err := other.restored(old.Meta(), bytes.NewReader(body), large, 60); err != nil {
+	if _, err := s.restored(old.Meta(), bytes.NewReader(body), large, 60); err != nil {
 		return fmt.Errorf("a snapshot from before Restore: %w", err)
 	}
 	snap, err := m.snap(t, 3)
@@ -262,11 +227,7 @@ func ruleReplaces(s *stage) error {
 }
 
 func ruleRestoreDurable(s *stage) error {
-	t, err := s.tell(20)
-	if err != nil {
-		return err
-	}
-	meta, body, err := s.taken(t, 20)
+	t, meta, body, err := s.told(20, 20)
 	if err != nil {
 		return err
 	}
@@ -298,11 +259,7 @@ func ruleRestoreDurable(s *stage) error {
 // ruleGoesOn restores a snapshot, applies more commands, crashes, and takes a snapshot for the next
 // round.
 func ruleGoesOn(s *stage) error {
-	t, err := s.tell(40)
-	if err != nil {
-		return err
-	}
-	meta, body, err := s.taken(t, 10)
+	t, meta, body, err := s.told(40, 10)
 	if err != nil {
 		return err
 	}
@@ -358,11 +315,7 @@ func (s *stage) cuts(size int) []int {
 }
 
 func ruleTorn(s *stage) error {
-	t, err := s.tell(20)
-	if err != nil {
-		return err
-	}
-	meta, body, err := s.taken(t, 20)
+	t, meta, body, err := s.told(20, 20)
 	if err != nil {
 		return err
 	}
@@ -392,11 +345,7 @@ func ruleTorn(s *stage) error {
 
 // ruleEOF checks that Restore reads up to the end of the body.
 func ruleEOF(s *stage) error {
-	t, err := s.tell(20)
-	if err != nil {
-		return err
-	}
-	meta, body, err := s.taken(t, 20)
+	t, meta, body, err := s.told(20, 20)
 	if err != nil {
 		return err
 	}
@@ -428,11 +377,7 @@ func (e *ended) Read(b []byte) (int, error) {
 }
 
 func ruleCrashInRestore(s *stage) error {
-	t, err := s.tell(20)
-	if err != nil {
-		return err
-	}
-	meta, body, err := s.taken(t, 20)
+	t, meta, body, err := s.told(20, 20)
 	if err != nil {
 		return err
 	}

@@ -217,11 +217,7 @@ func (m *subject) keeps(t *story, durable uint64, power bool) error {
 }
 
 func ruleCrash(s *stage) error {
-	t, err := s.tell(50)
-	if err != nil {
-		return err
-	}
-	m, err := s.fresh()
+	t, m, err := s.applied(50, 0)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/weftraft/weft/ecraft"
 	weft "github.com/weftraft/weft/raft"
@@ -26,6 +27,9 @@ const (
 	densifyVariable = "WEFT_DENSIFY"
 	// yieldVariable, "on", has a leader whose writes are late go (Config.YieldWhenLate).
 	yieldVariable = "WEFT_YIELD_WHEN_LATE"
+	// weightsVariable says which members are to lead rather than others (Config.Placement):
+	// ID=WEIGHT pairs with commas between them, ids in hexadecimal.
+	weightsVariable = "WEFT_LEADER_WEIGHTS"
 	// defaultCoding is what holds where codingVariable is not set.
 	defaultCoding = "off"
 )
@@ -41,20 +45,21 @@ func withEnvironment(c *weft.Config) *weft.Config {
 	coded, err := addCoding(&with, os.LookupEnv)
 	leased, leasesErr := addLeases(&with, os.LookupEnv)
 	yields, yieldErr := addYield(&with, os.LookupEnv)
-	if err := errors.Join(err, leasesErr, yieldErr); err != nil {
+	weighed, weightsErr := addWeights(&with, os.LookupEnv)
+	if err := errors.Join(err, leasesErr, yieldErr, weightsErr); err != nil {
 		fmt.Fprintln(os.Stderr, err) // a logger may discard what it gets
 		if c.Logger != nil {
 			c.Logger.Fatalf("%v", err)
 		}
 		panic(err)
 	}
-	if coded == "" && leased == "" && yields == "" {
+	if coded == "" && leased == "" && yields == "" && weighed == "" {
 		return c
 	}
 	if coded != "" && with.Clock == nil { // leases bring a clock of their own
 		with.Clock = machine.Clock{}
 	}
-	for _, says := range []string{coded, leased, yields} {
+	for _, says := range []string{coded, leased, yields, weighed} {
 		if says != "" && c.Logger != nil {
 			c.Logger.Infof("%x %s", c.ID, says)
 		}
@@ -73,6 +78,31 @@ func addYield(c *weft.Config, lookup func(string) (string, bool)) (says string, 
 	}
 	c.YieldWhenLate = true
 	return "hands leadership over when its writes are late (" + yieldVariable + ")", nil
+}
+
+// addWeights sets Placement if the environment asks for it, and returns a line for the host's log: empty
+// if it does not, or the host has asked itself.
+func addWeights(c *weft.Config, lookup func(string) (string, bool)) (says string, err error) {
+	value, set := lookup(weightsVariable)
+	if !set || c.Placement != nil {
+		return "", nil
+	}
+	weights := map[uint64]int{}
+	for _, pair := range strings.Split(value, ",") {
+		member, text, _ := strings.Cut(pair, "=")
+		id, err := strconv.ParseUint(member, 16, 64)
+		weight, weightErr := strconv.Atoi(text)
+		if _, again := weights[id]; again || err != nil || weightErr != nil {
+			return "", fmt.Errorf("%s is %q, of which %q is no member's weight; set it to ID=WEIGHT pairs with commas between them, each id once and in hexadecimal, as in the host's log",
+				weightsVariable, value, pair)
+		}
+		weights[id] = weight
+	}
+	c.Placement = &weft.Placement{Weights: weights}
+	if err := c.Validate(); err != nil {
+		return "", fmt.Errorf("%s is %q, which does not go with the settings of this host:\n%w\nChange the host's settings or the variable, or unset %[1]s", weightsVariable, value, err)
+	}
+	return fmt.Sprintf("leads and hands leadership over by the weights %s (%s)", value, weightsVariable), nil
 }
 
 // addCoding puts the coding of the environment into c, and returns a line for the host's

@@ -80,6 +80,33 @@ func TestYieldIsWhatItsVariableSays(t *testing.T) {
 	require.True(t, withEnvironment(&weft.Config{}).YieldWhenLate)
 }
 
+func TestWeightsAreWhatTheirVariableSays(t *testing.T) {
+	c := hostConfig(nil)
+	says, err := addWeights(c, lookup(map[string]string{weightsVariable: "8e9e05c52164694d=200,b=0"}))
+	require.NoError(t, err)
+	require.Equal(t, map[uint64]int{0x8e9e05c52164694d: 200, 0xb: 0}, c.Placement.Weights)
+	require.Contains(t, says, "by the weights 8e9e05c52164694d=200,b=0 (WEFT_LEADER_WEIGHTS)")
+	for _, value := range []string{"", "a", "a=", "=5", "m1=5", "a=5,", "a=5,a=6", "a=5;b=6", "a=x"} {
+		_, err = addWeights(hostConfig(nil), lookup(map[string]string{weightsVariable: value}))
+		require.ErrorContains(t, err, fmt.Sprintf("WEFT_LEADER_WEIGHTS is %q, of which ", value))
+	}
+	for _, value := range []string{"a=1001", "a=-1", "0=5"} {
+		_, err = addWeights(hostConfig(nil), lookup(map[string]string{weightsVariable: value}))
+		require.ErrorContains(t, err, "does not go with the settings of this host")
+	}
+	c = hostConfig(nil)
+	c.CheckQuorum = false
+	_, err = addWeights(c, lookup(map[string]string{weightsVariable: "a=1"}))
+	require.ErrorContains(t, err, "Placement needs CheckQuorum")
+	own := &weft.Placement{}
+	c.Placement = own
+	_, err = addWeights(c, lookup(map[string]string{weightsVariable: "a=1"}))
+	require.NoError(t, err)
+	require.Same(t, own, c.Placement, "the host's own word counts")
+	t.Setenv(weightsVariable, "b=7")
+	require.Equal(t, 7, withEnvironment(hostConfig(nil)).Placement.Weights[0xb])
+}
+
 // fatalLogger is a host's logger whose Fatalf ends the program.
 type fatalLogger struct {
 	*weft.DefaultLogger

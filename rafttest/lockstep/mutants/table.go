@@ -20,7 +20,7 @@ var table = []bug{
 	{"votes", "votes against a known leader", "vote.go", "case r.vote == None && r.lead == None:", "case r.vote == None:"},
 	{"votes", "grants a pre-vote of its own term", "vote.go", "m.GetType() == pb.MsgPreVote && m.GetTerm() > r.term", "m.GetType() == pb.MsgPreVote && m.GetTerm() >= r.term"},
 	{"votes", "a vote does not restart the timeout", "vote.go", "		r.quietTicks = 0\n", ""},
-	{"votes", "stands by its leader a tick too long", "vote.go", "r.quietTicks < r.cfg.ElectionTick", "r.quietTicks <= r.cfg.ElectionTick"},
+	{"votes", "stands by its leader a tick too long", "vote.go", "int(r.quietTicks) < r.cfg.ElectionTick", "int(r.quietTicks) <= r.cfg.ElectionTick"},
 	{"votes", "compares last terms only, not lengths", "entry.go", "id.Term == other.Term && id.Index >= other.Index", "id.Term == other.Term"},
 	{"votes", "a granted pre-vote names the wrong term", "vote.go", "r.vouch(r.message(answer, m.GetFrom()).withTerm(m.GetTerm()))", "r.vouch(r.message(answer, m.GetFrom()))"},
 	{"votes", "ignores a leader that hands over", "vote.go", "string(m.GetContext()) == string(transfer)", "false"},

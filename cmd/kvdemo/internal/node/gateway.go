@@ -55,6 +55,7 @@ type gateway struct {
 	health  *health.Server
 	web     net.Listener // nil without --http-listen
 	metrics *metrics.Set
+	traces  *traces                           // nil without --otlp
 	refused [secure.NumRefusals]atomic.Uint64 // clients
 	polls   atomic.Int64                      // questions that wait at nodes for something to tell
 }
@@ -67,7 +68,7 @@ const (
 )
 
 // RunGateway runs a gateway until ctx ends. Of the configuration count ID, Cluster, Peers, which are nodes to ask,
-// Listen, Advertise, Zone, ClientListen, RespListen, RespPassword, HTTPListen, Pprof, TLS, Unprotected, Tick and Log.
+// Listen, Advertise, Zone, ClientListen, RespListen, RespPassword, HTTPListen, Pprof, OTLP, OTLPSample, TLS, Unprotected, Tick and Log.
 func RunGateway(ctx context.Context, cfg Config) (err error) {
 	if err := cfg.ValidateGateway(); err != nil {
 		return err
@@ -93,9 +94,13 @@ func RunGateway(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
+	if g.traces, err = cfg.openTraces(); err != nil {
+		return errors.Join(err, closeListener(nodes))
+	}
+	defer func() { err = errors.Join(err, g.traces.close()) }()
 	g.weft, err = weft.Open(weft.Options{
 		Gateway: true, Cluster: cfg.Cluster, ID: cfg.ID, Listen: cfg.Listen, Advertise: cfg.Advertise, Peers: cfg.Peers, Zone: cfg.Zone, TLS: weft.TLS(cfg.TLS), TickInterval: cfg.Tick,
-		BudgetBytes: queueBytes, Metrics: g.metrics, Logger: cfg.Log, ConfigureTransport: func(c *transport.Config) { c.Listener = nodes },
+		BudgetBytes: queueBytes, Metrics: g.metrics, Calls: g.traces.wrap, Logger: cfg.Log, ConfigureTransport: func(c *transport.Config) { c.Listener = nodes },
 	})
 	if err != nil {
 		return errors.Join(err, closeListener(nodes))
@@ -143,7 +148,7 @@ func (c Config) ValidateGateway() error {
 	if c.Tick < MinTick || c.Tick > MaxTick {
 		bad("tick", c.Tick, "%v to %v", MinTick, MaxTick)
 	}
-	errs = append(errs, c.validateProtection()...)
+	errs = append(append(errs, c.validateTraces()...), c.validateProtection()...)
 	return errors.Join(append(errs, c.validateAddresses()...)...)
 }
 
@@ -359,7 +364,7 @@ func (g *gateway) newServer() error {
 			return fmt.Errorf("--tls-cert, --tls-key, --tls-ca: %w", err)
 		}
 	}
-	g.server = grpc.NewServer(append(clients.Options(), grpc.MaxRecvMsgSize(client.MaxMessageBytes), grpc.MaxSendMsgSize(client.MaxMessageBytes),
+	g.server = grpc.NewServer(append(append(clients.Options(), g.traces.options()...), grpc.MaxRecvMsgSize(client.MaxMessageBytes), grpc.MaxSendMsgSize(client.MaxMessageBytes),
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error {
 			return status.Errorf(codes.Unimplemented, "process %d is a gateway: ask a node, such as those of --peers", g.cfg.ID)
 		}))...)

@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -82,8 +81,8 @@ type node struct {
 	groups  []*group // group 1 first
 	reads   readCounts
 	metrics *metrics.Set
-	traces  *sdk.TracerProvider // nil without --otlp
-	policy  *policySwitch       // nil unless a parent gives orders
+	traces  *traces       // nil without --otlp
+	policy  *policySwitch // nil unless a parent gives orders
 	shapes  shapes
 	// placement is the health of this node, and what it knows of the others'.
 	placement *rawnode.Placement
@@ -131,7 +130,7 @@ func newNode(cfg Config) *node {
 // open opens all parts. The network comes first: that a port is taken is found
 // before anything is written.
 func (n *node) open() error {
-	for _, step := range []func() error{n.listen, n.openData, n.openNode, n.openStore, n.openTraces, n.newServer, n.openGroups} {
+	for _, step := range []func() error{n.listen, n.openData, n.openTraces, n.openNode, n.openStore, n.newServer, n.openGroups} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -208,6 +207,12 @@ func (n *node) openData() error {
 	return nil
 }
 
+func (n *node) openTraces() (err error) {
+	n.traces, err = n.cfg.openTraces()
+	n.then(n.traces.close)
+	return err
+}
+
 // openNode opens what the groups share: log, transport, and addresses.
 func (n *node) openNode() (err error) {
 	balance := n.cfg.BalanceInterval
@@ -217,7 +222,7 @@ func (n *node) openNode() (err error) {
 	n.weft, err = weft.Open(weft.Options{
 		Cluster: n.cfg.Cluster, ID: n.cfg.ID, Dir: n.cfg.Data, Listen: n.cfg.listen(), Peers: n.cfg.Peers, Join: n.cfg.Join, TLS: weft.TLS(n.cfg.TLS),
 		TickInterval: n.cfg.Tick, BudgetBytes: queueBytes, CatchUpBytes: n.cfg.CatchUpBytes, Balance: balance, LeaderWeight: n.cfg.LeaderWeight, Zone: n.cfg.Zone, ExitAfterHang: n.cfg.ExitAfterHang,
-		Metrics: n.metrics, Calls: n.traced, Logger: n.cfg.Log,
+		Metrics: n.metrics, Calls: n.traces.wrap, Logger: n.cfg.Log,
 		ConfigureLog:       func(o *storage.Options) { o.FS = n.cfg.StuckDisk.FS() },
 		ConfigureTransport: func(c *transport.Config) { c.Listener, c.Egress = n.members, n.cfg.Egress },
 	})
@@ -336,7 +341,7 @@ func (n *node) newServer() error {
 			return fmt.Errorf("--tls-cert, --tls-key, --tls-ca: %w", err)
 		}
 	}
-	n.server = grpc.NewServer(append(append(clients.Options(), n.traceOptions()...),
+	n.server = grpc.NewServer(append(append(clients.Options(), n.traces.options()...),
 		grpc.MaxRecvMsgSize(client.MaxMessageBytes), grpc.MaxSendMsgSize(client.MaxMessageBytes))...)
 	n.service = n.newService()
 	kvpb.RegisterKVServer(n.server, n.service)

@@ -37,51 +37,61 @@ func (c Config) validateTraces() (errs []error) {
 	return errs
 }
 
+// traces are the spans of a process's calls, for a collector; nil makes none.
+type traces struct {
+	cfg      Config
+	provider *sdk.TracerProvider
+}
+
 // openTraces connects to the collector of --otlp. What it does not take is lost; the
-// node's log says so.
-func (n *node) openTraces() error {
-	if n.cfg.OTLP == "" {
-		return nil
+// process's log says so.
+func (c Config) openTraces() (*traces, error) {
+	if c.OTLP == "" {
+		return nil, nil
 	}
-	exporter, err := otlptracegrpc.New(context.Background(), otlptracegrpc.WithEndpointURL(n.cfg.OTLP))
+	exporter, err := otlptracegrpc.New(context.Background(), otlptracegrpc.WithEndpointURL(c.OTLP))
 	if err != nil {
-		return fmt.Errorf("--otlp: %w", err)
+		return nil, fmt.Errorf("--otlp: %w", err)
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		n.cfg.Log.Warn("spans got lost", "collector", n.cfg.OTLP, "error", err)
+		c.Log.Warn("spans got lost", "collector", c.OTLP, "error", err)
 	}))
-	n.traces = sdk.NewTracerProvider(
+	return &traces{c, sdk.NewTracerProvider(
 		sdk.WithBatcher(exporter),
-		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(n.cfg.OTLPSample))),
+		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(c.OTLPSample))),
 		sdk.WithResource(resource.NewSchemaless(
 			attribute.String("service.name", "kvdemo"),
-			attribute.String("service.instance.id", strconv.FormatUint(n.cfg.ID, 10)),
-			attribute.Int64("weft.cluster", int64(n.cfg.Cluster)),
+			attribute.String("service.instance.id", strconv.FormatUint(c.ID, 10)),
+			attribute.Int64("weft.cluster", int64(c.Cluster)),
 		)),
-	)
-	n.then(func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), clientsTimeout)
-		defer cancel()
-		if err := n.traces.Shutdown(ctx); err != nil {
-			n.cfg.Log.Warn("the last spans got lost", "collector", n.cfg.OTLP, "error", err)
-		}
-		return nil // a node does not fail for want of a collector
-	})
+	)}, nil
+}
+
+// close sends the last spans. A process does not fail for want of a collector.
+func (t *traces) close() error {
+	if t == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), clientsTimeout)
+	defer cancel()
+	if err := t.provider.Shutdown(ctx); err != nil {
+		t.cfg.Log.Warn("the last spans got lost", "collector", t.cfg.OTLP, "error", err)
+	}
 	return nil
 }
 
-// traced returns the calls of a group's host, with spans if there is a collector.
-func (n *node) traced(group uint64, host weft.Calls) weft.Calls {
-	if n.traces == nil {
-		return host
+// wrap returns the calls of a group, with spans.
+func (t *traces) wrap(group uint64, calls weft.Calls) weft.Calls {
+	if t == nil {
+		return calls
 	}
-	return tracing.Wrap(host, tracing.Options{Provider: n.traces, Node: n.cfg.ID, Group: group})
+	return tracing.Wrap(calls, tracing.Options{Provider: t.provider, Node: t.cfg.ID, Group: group})
 }
 
-// traceOptions let calls of clients bring the span that they are part of, as W3C's Trace
+// options let calls of clients bring the span that they are part of, as W3C's Trace
 // Context has it.
-func (n *node) traceOptions() []grpc.ServerOption {
-	if n.traces == nil {
+func (t *traces) options() []grpc.ServerOption {
+	if t == nil {
 		return nil
 	}
 	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(

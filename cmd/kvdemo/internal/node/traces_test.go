@@ -45,43 +45,76 @@ func (c *collected) Export(_ context.Context, req *collector.ExportTraceServiceR
 	return &collector.ExportTraceServiceResponse{}, nil
 }
 
-// A node with --otlp sends the spans of calls to the collector, over a real connection,
-// as parts of the client's trace; the last ones as it stops.
-func TestTracesReachTheCollector(t *testing.T) {
+// newCollector serves a collector, and returns its URL.
+func newCollector(t *testing.T) (*collected, string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	got := &collected{spans: map[string][][]byte{}, nodes: map[string]bool{}}
 	server := grpc.NewServer()
 	collector.RegisterTraceServiceServer(server, got)
 	go func() { _ = server.Serve(l) }() // it ends with Stop
-	defer server.Stop()
+	t.Cleanup(server.Stop)
+	return got, "http://" + l.Addr().String()
+}
 
-	cfg := testConfig(t)
-	cfg.OTLP, cfg.OTLPSample = "http://"+l.Addr().String(), 0 // but what clients sample
-	stop := start(t, cfg)
-	c, err := client.New(client.Config{Endpoints: []string{cfg.ClientListen}})
+// calls writes and reads at an address: first outside any trace, then in a client's.
+func calls(t *testing.T, address string) (trace []byte) {
+	c, err := client.New(client.Config{Endpoints: []string{address}})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Close()) }()
 	_, err = c.Put(t.Context(), "key", []byte("of no trace"))
 	require.NoError(t, err)
-
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", parent)
 	_, err = c.Put(ctx, "key", []byte("value"))
 	require.NoError(t, err)
 	_, err = c.Get(ctx, &kvpb.GetRequest{Key: "key", Policy: &kvpb.ReadPolicy{Kind: kvpb.ReadPolicy_QUORUM}})
 	require.NoError(t, err)
-	require.NoError(t, stop())
+	return []byte{0x0a, 0xf7, 0x65, 0x19, 0x16, 0xcd, 0x43, 0xdd, 0x84, 0x48, 0xeb, 0x21, 0x1c, 0x80, 0x31, 0x9c}
+}
 
-	got.mu.Lock()
-	defer got.mu.Unlock()
-	require.Equal(t, map[string]bool{"1": true}, got.nodes)
-	trace := []byte{0x0a, 0xf7, 0x65, 0x19, 0x16, 0xcd, 0x43, 0xdd, 0x84, 0x48, 0xeb, 0x21, 0x1c, 0x80, 0x31, 0x9c}
+// requireSpans wants one span of each name, of the process and the trace given.
+func (c *collected) requireSpans(t *testing.T, process string, trace []byte, names ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	require.Equal(t, map[string]bool{process: true}, c.nodes)
 	want := map[string][][]byte{}
-	for _, name := range []string{"weft.propose", "weft.propose.queue", "weft.propose.commit", "weft.propose.apply", "weft.read"} {
+	for _, name := range names {
 		want[name] = [][]byte{trace}
 	}
-	require.Equal(t, want, got.spans)
+	require.Equal(t, want, c.spans)
+}
+
+// A node with --otlp sends the spans of calls to the collector, over a real connection,
+// as parts of the client's trace; the last ones as it stops.
+func TestTracesReachTheCollector(t *testing.T) {
+	got, url := newCollector(t)
+	cfg := testConfig(t)
+	cfg.OTLP, cfg.OTLPSample = url, 0 // but what clients sample
+	stop := start(t, cfg)
+	trace := calls(t, cfg.ClientListen)
+	require.NoError(t, stop())
+	got.requireSpans(t, "1", trace, "weft.propose", "weft.propose.queue", "weft.propose.commit", "weft.propose.apply", "weft.read")
+}
+
+// So does a gateway, whose reads are questions to a node.
+func TestTracesOfGatewaysReachTheCollector(t *testing.T) {
+	cfg := testConfig(t)
+	stop := start(t, cfg)
+	got, url := newCollector(t)
+	gate := Config{
+		ID: 101, Cluster: cfg.Cluster, Peers: cfg.Peers, Listen: freePort(t), ClientListen: freePort(t), Tick: cfg.Tick, OTLP: url, Log: cfg.Log,
+	}
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- RunGateway(ctx, gate) }()
+	trace := calls(t, gate.ClientListen)
+	end()
+	require.NoError(t, <-ended)
+	require.NoError(t, stop())
+	got.requireSpans(t, "101", trace, "weft.propose", "weft.propose.queue", "weft.propose.commit", "weft.propose.apply", "weft.read")
+	gate.OTLP = "h:4317"
+	require.ErrorContains(t, gate.ValidateGateway(), "--otlp:")
 }
 
 // A node serves, and stops in good order, without the collector that it was told.

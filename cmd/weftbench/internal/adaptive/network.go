@@ -93,6 +93,18 @@ func networks(n int) []Network {
 	}
 }
 
+// OneMachine is the network of n processes of one machine, with the processor that was measured, whose
+// leaders send so many bytes a second.
+func OneMachine(n int, egress float64) Network {
+	for _, net := range networks(n) {
+		if net.Name == "one-machine" {
+			net.Egress = egress
+			return net
+		}
+	}
+	panic("no such network")
+}
+
 // pipe is a direction of a connection in virtual time: messages arrive in order, one by one.
 type pipe struct {
 	free    time.Duration // when its link has sent all so far

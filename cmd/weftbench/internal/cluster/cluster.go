@@ -51,7 +51,7 @@ type Node struct {
 type Cluster struct {
 	*lab.Cluster
 	Nodes   []*Node
-	program *nodes.Program
+	program io.Closer // what the nodes need beside their processes
 }
 
 // Start starts all nodes and waits until they have a leader.
@@ -65,8 +65,9 @@ func Start(ctx context.Context, cfg Config) (_ *Cluster, err error) {
 			return append(args, "--stuck-disk", string(cfg.disk(id)))
 		}
 	}
-	c := &Cluster{program: nodes.New(cfg.Serve)}
-	config := lab.ClusterConfig{Name: cfg.Name, Program: c.program, Nodes: cfg.Nodes, Dir: cfg.Dir, DataDir: cfg.DataDir}
+	program := nodes.New(cfg.Serve)
+	c := &Cluster{program: program}
+	config := lab.ClusterConfig{Name: cfg.Name, Program: program, Nodes: cfg.Nodes, Dir: cfg.Dir, DataDir: cfg.DataDir}
 	if cfg.Links != nil {
 		config.Links = lab.NetworkConfig{Kind: lab.Relay, Delay: cfg.Links, Dialer: cfg.Dialer}
 		if cfg.Dialer == nil {
@@ -74,11 +75,11 @@ func Start(ctx context.Context, cfg Config) (_ *Cluster, err error) {
 		}
 	}
 	if c.Cluster, err = lab.StartCluster(ctx, config); err != nil {
-		return nil, errors.Join(err, c.program.Close())
+		return nil, errors.Join(err, program.Close())
 	}
 	var ids []uint64
 	for _, n := range c.Cluster.Nodes {
-		conn, err := c.program.Conn(n)
+		conn, err := program.Conn(n)
 		if err != nil {
 			return nil, errors.Join(err, c.Close())
 		}

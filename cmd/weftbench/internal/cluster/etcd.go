@@ -43,6 +43,16 @@ func StartEtcd(ctx context.Context, cfg EtcdConfig) (_ *Etcd, err error) {
 	return s, nil
 }
 
+// Struck returns the members as the nodes of a cluster, for faults of their processes and links. They have neither
+// kvdemo's service nor disks that can be slow. Close closes the members, too.
+func (s *Etcd) Struck() *Cluster {
+	c := &Cluster{Cluster: s.Cluster, program: s}
+	for _, n := range s.Nodes {
+		c.Nodes = append(c.Nodes, &Node{Node: n})
+	}
+	return c
+}
+
 // between makes the links, and a proxy for each member.
 func (s *Etcd) between(cfg *EtcdConfig) (err error) {
 	if s.network, err = lab.NewNetwork(lab.NetworkConfig{Hosts: cfg.Nodes, Kind: lab.Relay, Delay: cfg.Links}); err != nil {

@@ -42,6 +42,7 @@ var sides = []struct {
 type Config struct {
 	Kvdemo  string // the nodes' program
 	Nodes   []int
+	Down    int   // followers killed before the first load
 	Egress  []int // bytes a second that leave a node, 0: no bound
 	Sizes   []int
 	Clients []int
@@ -68,6 +69,9 @@ func (c Config) Validate() error {
 	}
 	within("sizes", c.Sizes, 1, 4<<20)
 	within("clients", c.Clients, 1, 1000)
+	if least := slices.Min(append([]int{9}, c.Nodes...)); c.Down < 0 || c.Down > (least-1)/2 {
+		errs = append(errs, fmt.Errorf("--down: %d, want 0 to %d, so that a majority of %d nodes is left", c.Down, (least-1)/2, least))
+	}
 	if c.Rounds < 1 {
 		errs = append(errs, fmt.Errorf("--rounds: %d, want 1 or more", c.Rounds))
 	}
@@ -82,6 +86,7 @@ func (c Config) Validate() error {
 type Cell struct {
 	Side    string `json:"side"`
 	Nodes   int    `json:"nodes"`
+	Down    int    `json:"nodes_down,omitempty"`
 	Egress  int    `json:"egress_bytes_per_s"`
 	Size    int    `json:"size"`
 	Clients int    `json:"clients"`
@@ -112,6 +117,9 @@ func (c *Cell) perCall(cpu time.Duration) float64 {
 func (c *Cell) perByte(sent uint64) float64 {
 	return float64(sent) / float64(max(c.Calls, 1)) / float64(c.Size)
 }
+
+// Sent is what the leader sent for a byte of payload.
+func (c *Cell) Sent() float64 { return c.perByte(c.LeaderBytes) }
 
 // Run measures everything. Cells come in pairs, the sides of one load.
 func Run(ctx context.Context, cfg Config) (all []*Cell, err error) {
@@ -148,6 +156,9 @@ func runSetting(ctx context.Context, cfg Config, nodes, egress int) (all []*Cell
 			return nil, err
 		}
 		clusters = append(clusters, c)
+		if err := killFollowers(ctx, c, cfg.Down); err != nil {
+			return nil, err
+		}
 		if err := warmUp(ctx, c); err != nil {
 			return nil, err
 		}
@@ -156,7 +167,7 @@ func runSetting(ctx context.Context, cfg Config, nodes, egress int) (all []*Cell
 		for _, clients := range cfg.Clients {
 			row := make([]*Cell, len(sides))
 			for i, s := range sides {
-				row[i] = &Cell{Side: s.name, Nodes: nodes, Egress: egress, Size: size, Clients: clients}
+				row[i] = &Cell{Side: s.name, Nodes: nodes, Down: cfg.Down, Egress: egress, Size: size, Clients: clients}
 			}
 			err := lab.Turns(cfg.Rounds, len(sides), func(round, i int) error {
 				_, err := lab.Again(func() (_ struct{}, err error) {
@@ -185,6 +196,22 @@ func (c *Cell) String() string {
 	return fmt.Sprintf("%d nodes, %s: %8s x %2d  %-5s  %7.0f/s  p50 %7.2f ms  p99 %8.2f ms  CPU leader %6.0f us, all %6.0f us  sent leader %5.2f, all %5.2f  %d failed",
 		c.Nodes, lab.Rate(8*int64(c.Egress)), lab.Bytes(c.Size), c.Clients, c.Side, c.PerSecond.Median(), c.P50, c.P99,
 		c.perCall(c.LeaderCPU), c.perCall(c.AllCPU), c.perByte(c.LeaderBytes), c.perByte(c.AllBytes), c.Failed)
+}
+
+// killFollowers kills so many followers, the last ones.
+func killFollowers(ctx context.Context, c *cluster.Cluster, count int) error {
+	leader, err := c.WaitLeader(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range slices.Backward(c.Nodes) {
+		if n == leader || count == 0 {
+			continue
+		}
+		count--
+		err = errors.Join(err, n.Kill())
+	}
+	return err
 }
 
 // warmUp lets policies and connections find their pace.
@@ -254,7 +281,7 @@ func read(ctx context.Context, c *cluster.Cluster, leader *cluster.Node) (r read
 	err = c.Wait(ctx, "word of all nodes", func(all []*kvpb.StatusResponse) bool {
 		r.leaderBytes, r.allBytes = 0, 0
 		for i, s := range all {
-			if s == nil {
+			if s == nil && c.Nodes[i].Up() {
 				return false
 			}
 			for _, link := range s.GetLinks() {

@@ -57,7 +57,7 @@ func table(cells []*Cell) lab.Table {
 			fmt.Sprintf("%.2f → %.2f", f.P50, c.P50), fmt.Sprintf("%.2f → %.2f", f.P99, c.P99),
 			fmt.Sprintf("%.0f → %.0f", f.perCall(f.LeaderCPU), c.perCall(c.LeaderCPU)),
 			fmt.Sprintf("%.0f → %.0f", f.perCall(f.AllCPU), c.perCall(c.AllCPU)),
-			fmt.Sprintf("%.2f → %.2f", f.perByte(f.LeaderBytes), c.perByte(c.LeaderBytes)),
+			fmt.Sprintf("%.2f → %.2f", f.Sent(), c.Sent()),
 			fmt.Sprintf("%.2f → %.2f", f.perByte(f.AllBytes), c.perByte(c.AllBytes)),
 		})
 		name := fmt.Sprintf("%s x %d", lab.Bytes(f.Size), f.Clients)

@@ -11,12 +11,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
-	"google.golang.org/grpc/status"
 
 	"github.com/weftraft/weft/cmd/internal/nodes"
-	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/internal/lab"
 )
 
@@ -34,6 +31,8 @@ type Plan struct {
 	Timeout  time.Duration // of one call
 	Note     func(*lab.Call)
 	Seed     uint64
+	// Store returns a client of the nodes on a connection; nil: kvdemo's.
+	Store func(grpc.ClientConnInterface) Store
 }
 
 // KeysFor returns a number of keys with which the values of a size fill some
@@ -58,6 +57,9 @@ func Run(ctx context.Context, plan Plan) (*lab.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if plan.Store == nil {
+		plan.Store = newKvdemo
+	}
 	clients := make([]client, plan.Clients)
 	for i := range clients {
 		clients[i] = client{at: i, rng: rand.New(rand.NewPCG(plan.Seed, uint64(i))), value: make([]byte, plan.Size)}
@@ -67,7 +69,7 @@ func Run(ctx context.Context, plan Plan) (*lab.Result, error) {
 		Retreat: 10 * time.Millisecond,
 		Do: func(ctx context.Context, c *lab.Call) error {
 			cl := &clients[c.Client]
-			err := plan.call(ctx, kvpb.NewKVClient(conns[cl.at%len(conns)]), cl, c)
+			err := plan.call(ctx, plan.Store(conns[cl.at%len(conns)]), cl, c)
 			if err != nil {
 				cl.at++
 			}
@@ -98,19 +100,15 @@ func (p *Plan) connect(ctx context.Context) (conns []*grpc.ClientConn, err error
 }
 
 // call reads or writes a key. A key that was not written yet has no value.
-func (p *Plan) call(ctx context.Context, kv kvpb.KVClient, cl *client, c *lab.Call) error {
+func (p *Plan) call(ctx context.Context, kv Store, cl *client, c *lab.Call) error {
 	key := fmt.Sprintf("bench/%d/%d", p.Size, cl.rng.IntN(p.Keys))
 	if cl.rng.IntN(100) < p.Reads {
-		resp, err := kv.Get(ctx, &kvpb.GetRequest{Key: key})
-		switch {
-		case status.Code(err) == codes.NotFound:
-			return nil
-		case err != nil:
+		value, found, err := kv.Get(ctx, key)
+		if err != nil || !found {
 			return err
 		}
-		return lab.CheckValue(key, resp.GetValue(), p.Size)
+		return lab.CheckValue(key, value, p.Size)
 	}
 	lab.Value(key, p.Seed<<48|uint64(c.Client)<<32|uint64(c.Number), cl.value)
-	_, err := kv.Put(ctx, &kvpb.PutRequest{Key: key, Value: cl.value})
-	return err
+	return kv.Put(ctx, key, cl.value)
 }

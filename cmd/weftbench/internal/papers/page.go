@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -54,7 +55,7 @@ func page(list []Measured) string {
 	var b strings.Builder
 	run, not := 0, 0
 	for _, m := range list {
-		if m.Run != nil {
+		if m.Run != nil || m.Real != nil {
 			run++
 		} else {
 			not++
@@ -69,6 +70,7 @@ Weft prints in the same setting: rows that are run: %d; not run, with the reason
 
 Rows run in virtual time, so a second run writes the same bytes. Absolute figures are of simulated links; the order of the sides and the
 ratios are to be compared: the last column has, for each side, by how much Weft is better, from the worst cell to the best. [data/papers.md](data/papers.md) has the tables of all rows, and [data/papers](data/papers) their pictures.
+[data/papers-real.md](data/papers-real.md) has the rows that also run as processes, beside a simulation of the same (`+"`--net real`"+`).
 `, run, not)
 	b.WriteString("\n## Sides with a weaker guarantee\n\nThese sides exist in the bench only. Weft is compared with the best of the other sides; where a side of this table is ahead, the row says so, too.\n\n| side | weaker in |\n|---|---|\n")
 	for _, w := range weaker {
@@ -131,6 +133,38 @@ func (r *Row) anchor() string {
 	return b.String()
 }
 
+// tables writes what was measured, and the outcome.
+func (m *Measured) tables(b *strings.Builder) {
+	for _, t := range m.Result.Tables {
+		fmt.Fprintf(b, "\n%s\n\n", strings.TrimSuffix(strings.TrimSuffix(t.Title, ":"), ".")+":")
+		for i, row := range t.Rows {
+			fmt.Fprintf(b, "| %s |\n", strings.Join(row, " | "))
+			if i == 0 {
+				b.WriteString("|---" + strings.Repeat("|--:", len(row)-1) + "|\n")
+			}
+		}
+		for _, n := range t.Notes {
+			fmt.Fprintf(b, "\n%s\n", n)
+		}
+	}
+	fmt.Fprintf(b, "\n%s.\n", capital(m.outcome(m.Result)))
+}
+
+// WriteReal writes the data of the rows that were run on this machine into a directory of documents.
+func WriteReal(dir string, list []Measured, rounds int) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Data: figures of the papers, on real processes\n\nWritten by `make papers-real`: %d processors, %s, %s/%s; processes of kvdemo that send at most 100 Mbit/s each,\n"+
+		"%d rounds of %v a cell, sides in turns, medians; every write is on the disks of a majority before it is acknowledged. Processes and clients share the\n"+
+		"machine, and so they do in the simulation beside. [papers.md](../papers.md) has what the rows are.\n", runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, rounds, long)
+	for _, m := range list {
+		if m.Result != nil {
+			fmt.Fprintf(&b, "\n## %s\n", m.heading())
+			m.tables(&b)
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, "data", "papers-real.md"), []byte(b.String()), 0o644)
+}
+
 // data is the page with all tables.
 func data(list []Measured, seed uint64) string {
 	var b strings.Builder
@@ -145,19 +179,7 @@ func data(list []Measured, seed uint64) string {
 			continue
 		}
 		fmt.Fprintf(&b, "\nOurs: %s. World: `weftbench %s`.\n", m.Ours, m.By)
-		for _, t := range m.Result.Tables {
-			fmt.Fprintf(&b, "\n%s\n\n", strings.TrimSuffix(strings.TrimSuffix(t.Title, ":"), ".")+":")
-			for i, row := range t.Rows {
-				fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
-				if i == 0 {
-					b.WriteString("|---" + strings.Repeat("|--:", len(row)-1) + "|\n")
-				}
-			}
-			for _, n := range t.Notes {
-				fmt.Fprintf(&b, "\n%s\n", n)
-			}
-		}
-		fmt.Fprintf(&b, "\n%s.\n", capital(m.outcome(m.Result)))
+		m.tables(&b)
 		if len(m.Result.Charts) > 0 {
 			fmt.Fprintf(&b, "\n![%s](papers/%s)\n", m.Title, m.picture())
 		}

@@ -11,6 +11,7 @@
 //	               the rows of a paper; *_run.go has the functions
 //	tpcc_run.go    transactions over ranges
 //	cores.go       real cores whose leader or follower is lost
+//	real_run.go    processes of kvdemo beside the simulation of the same setting
 //	page.go        the pages in docs
 package papers
 
@@ -35,11 +36,10 @@ type Row struct {
 	Published []Claim
 	// Ours is how our setting differs.
 	Ours string
-	// By is the world of weftbench that runs the row, Run the function; Real says that the row is of
-	// this machine, and not run in virtual time.
-	By   string
-	Real bool
-	Run  func(b *Bench) (*Result, error)
+	// By is the world of weftbench that runs the row, Run the function. Real runs the row on this
+	// machine: in place of virtual time, or beside the same setting there.
+	By        string
+	Run, Real func(b *Bench) (*Result, error)
 	// Reason is why the row is not run.
 	Reason string
 	// Behind is why Weft is more than 3% behind the best safe side, where it is.
@@ -55,8 +55,10 @@ func (r *Row) ID() string { return r.Paper + "/" + r.Number }
 // Status is whether a row is run, in a word or two.
 func (r *Row) Status() string {
 	switch {
-	case r.Real:
+	case r.Run == nil && r.Real != nil:
 		return "run on this machine"
+	case r.Real != nil:
+		return "run, also by processes"
 	case r.Run != nil:
 		return "run"
 	}
@@ -70,6 +72,10 @@ type Bench struct {
 	Progress io.Writer
 	// Short makes runs a fraction as long, for tests.
 	Short bool
+	// Kvdemo and Etcd, as released, are the programs of rows that run by processes, Dir is a directory for
+	// their data, and Rounds how often a load is measured.
+	Kvdemo, Etcd, Dir string
+	Rounds            int
 }
 
 // Result is what was measured for a row.
@@ -125,13 +131,13 @@ func Find(id string) ([]Row, error) {
 // tolerance is how far behind counts as even.
 const tolerance = 1.03
 
-// run runs a row.
-func (r *Row) run(b *Bench) (*Result, error) {
+// run runs a row by one of its functions.
+func (r *Row) run(b *Bench, f func(*Bench) (*Result, error)) (*Result, error) {
 	if err := b.Ctx.Err(); err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(b.Progress, "%s: %s\n", r.ID(), r.Title)
-	res, err := r.Run(b)
+	res, err := f(b)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.ID(), err)
 	}
@@ -189,12 +195,16 @@ type Measured struct {
 }
 
 // Run runs rows, one after the other, and says what is wrong with a row whose figures its words do
-// not explain. Rows of this machine are run only if real is set, and then alone.
+// not explain. With real, rows run on this machine, or not at all.
 func Run(b *Bench, rows []Row, real bool) (list []Measured, err error) {
 	for _, r := range rows {
 		m := Measured{Row: r}
-		if r.Run != nil && r.Real == real {
-			if m.Result, err = r.run(b); err != nil {
+		f := r.Run
+		if real {
+			f = r.Real
+		}
+		if f != nil {
+			if m.Result, err = r.run(b, f); err != nil {
 				return nil, err
 			}
 			if m.Result.Worst > tolerance && r.Behind == "" && !b.Short {

@@ -22,7 +22,11 @@ import (
 const electionTicks = 10
 
 // etcd is a cluster of released etcd.
-type etcd struct{ *cluster.Etcd }
+type etcd struct {
+	*cluster.Etcd
+	// serializable reads are answered by the member that is asked, from what it has: they may be stale.
+	serializable bool
+}
 
 func (s etcd) addresses() []string { return s.Clients() }
 
@@ -34,9 +38,9 @@ func (s etcd) put(ctx context.Context, conn grpc.ClientConnInterface, key string
 }
 
 // get is a linearizable read, as etcd's are unless a client asks for another: the member that
-// is asked asks the leader, which asks a majority.
+// is asked asks the leader, which asks a majority. Or it is a serializable one.
 func (s etcd) get(ctx context.Context, conn grpc.ClientConnInterface, key string) (value []byte, local bool, err error) {
-	resp, err := etcdserverpb.NewKVClient(conn).Range(ctx, &etcdserverpb.RangeRequest{Key: []byte(key)})
+	resp, err := etcdserverpb.NewKVClient(conn).Range(ctx, &etcdserverpb.RangeRequest{Key: []byte(key), Serializable: s.serializable})
 	switch {
 	case err != nil:
 		return nil, false, err
@@ -56,7 +60,7 @@ func (s etcd) leader(ctx context.Context) (uint64, error) {
 }
 
 // startEtcd starts a cluster, whose leader is the node that the network names as leader.
-func (cfg *Config) startEtcd(ctx context.Context, n readsbench.Network, _ policy) (store, error) {
+func (cfg *Config) startEtcd(ctx context.Context, n readsbench.Network, p policy) (store, error) {
 	tick := n.Tick.Milliseconds()
 	c, err := cluster.StartEtcd(ctx, cluster.EtcdConfig{
 		Name: "etcd", Nodes: len(n.Sites), Dir: cfg.dir(n.Name + " etcd"),
@@ -72,5 +76,5 @@ func (cfg *Config) startEtcd(ctx context.Context, n readsbench.Network, _ policy
 	if err := c.HandTo(ctx, c.Nodes[n.Leader-1]); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	return etcd{c}, nil
+	return etcd{c, p.serializable}, nil
 }

@@ -22,7 +22,7 @@ func TestReportNamesWhereRostersAreNotFirst(t *testing.T) {
 		"- wan, writes: etcd, with 70.0 ms, is ahead of roster (90.0 ms) and roster, notes (80.0 ms).",
 		"- wan, writes: ReadIndex, with 60.0 ms, is ahead of rosters (80.0 ms).",
 	}, notFirst([]Row{
-		row("wan", "etcd", 200, 100, 70), row("wan", "ReadIndex", 190, 100, 60), row("wan", "roster", 1500, 9, 90), row("wan", "roster, notes", 1700, 8, 80),
+		row("wan", "etcd", 200, 100, 70), row("wan", Serializable, 2000, 1, 50), row("wan", "ReadIndex", 190, 100, 60), row("wan", "roster", 1500, 9, 90), row("wan", "roster, notes", 1700, 8, 80),
 	}))
 	require.Empty(t, notFirst([]Row{row("geo", "ReadIndex", 1, 9, 9), row("geo", "roster", 2, 8, 8)}))
 	require.Equal(t, []string{"- geo, reads: quorum read, with 3.0 ms, is ahead of rosters (8.0 ms)."},

@@ -31,6 +31,8 @@ type Config struct {
 	Kvdemo, Etcd, Self, Dir string
 	// Networks and Policies are the rows of the first part; nil: all.
 	Networks, Policies []string
+	// Everywhere has all nodes be responders, and not only those that the network names.
+	Everywhere bool
 	// Clients near each node make one call after the other; Writes is the share of writes.
 	Clients int
 	Writes  float64
@@ -101,13 +103,18 @@ type policy struct {
 	args  []string
 	named bool
 	read  *kvpb.ReadPolicy
-	etcd  bool
+	// etcd is released etcd, with serializable reads or linearizable ones.
+	etcd, serializable bool
 }
+
+// Serializable is the policy whose reads are not linearizable.
+const Serializable = "stale etcd"
 
 func policies() []policy {
 	lease, notes := []string{"--leases"}, []string{"--leases", "--lease-notes"}
 	return []policy{
 		{name: "etcd", etcd: true},
+		{name: Serializable, etcd: true, serializable: true},
 		{name: "ReadIndex"},
 		{name: "quorum read", read: &kvpb.ReadPolicy{Kind: kvpb.ReadPolicy_QUORUM}},
 		{name: "leader lease", args: lease},
@@ -251,6 +258,12 @@ func (cfg *Config) startKvdemo(ctx context.Context, n readsbench.Network, p poli
 		ids := []uint64{n.Leader}
 		for _, id := range n.Responders {
 			ids = append(ids, uint64(id))
+		}
+		if cfg.Everywhere {
+			ids = nil
+			for i := range n.Sites {
+				ids = append(ids, uint64(i+1))
+			}
 		}
 		err = c.NameResponders(ctx, ids...)
 	}

@@ -53,6 +53,9 @@ func Names() (all []string) {
 	return all
 }
 
+// ofDisk reports whether a fault is one of a disk.
+func ofDisk(name string) bool { return name == "hang" || name == "disk" }
+
 // fault returns the fault of a name.
 func (c Config) fault(name string) cluster.Fault {
 	all := c.faults()

@@ -39,11 +39,12 @@ func (c Config) intro() string {
 	return fmt.Sprintf("Written by `make bench-slow` on %s: nodes as processes of their own, all on one machine with the clients (%s, %d\n"+
 		"CPUs, %s on %s/%s). A message takes %v in each direction and a sync %v, besides what the machine takes; the election timeout is %v.\n"+
 		"%d clients of the nodes that stay healthy, each in a closed loop with values of %s, %d%% linearizable reads, and at most %v a call, go on\n"+
-		"for %v; then the fault strikes a node, or as many followers as may fail (minority), for %v. Each figure is of a new cluster. Medians of %d\n"+
+		"for %v; then the fault strikes the leader for %v, or a follower, or as many followers as may fail (minority), for half as long. Faults of leaders, and\n"+
+		"all with roster leases, strike a new cluster each; those of followers one cluster in turn, which has %v after each to get well. Medians of %d\n"+
 		"rounds, in which the sides take turns; in parentheses the least and the greatest. A node that is *dead* is there to compare with. A share\n"+
-		"is above 1 if a node of the clients becomes the leader, which is nearer.\n\n%s",
+		"is above 1 if a node of the clients becomes the leader, which is nearer. etcd's syncs take what the machine takes, and its disk cannot be made slow.\n\n%s",
 		time.Now().UTC().Format(time.DateOnly), lab.CPUModel(), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, c.Link, c.Sync, c.electionTimeout(),
-		c.Clients, lab.Bytes(c.Size), c.Reads, patience*c.electionTimeout(), c.Healthy, c.For, c.Rounds, strings.Join(words, "\n"))
+		c.Clients, lab.Bytes(c.Size), c.Reads, patience*c.electionTimeout(), c.Healthy, c.For, getsWell*c.electionTimeout(), c.Rounds, strings.Join(words, "\n"))
 }
 
 // rows returns a figure of the cases with some victims, a column a side.
@@ -59,6 +60,10 @@ func (c Config) rows(runs []Run, figure func(Run) float64, who []string) [][]str
 		row := []string{x.Fault, x.Who, fmt.Sprint(x.Nodes)}
 		for _, s := range c.Sides {
 			of := slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return r.Case != x || r.Side != s.Name })
+			if len(of) == 0 {
+				row = append(row, "not measured")
+				continue
+			}
 			row = append(row, lab.RoundsOf(of, figure).Text("%.2f"))
 		}
 		rows = append(rows, row)

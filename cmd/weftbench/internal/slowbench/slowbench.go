@@ -23,10 +23,12 @@ import (
 	"github.com/weftraft/weft/internal/lab"
 )
 
-// Config says what to measure. Every figure is of a cluster of its own: Host remembers which leaders were
-// slow, and how often leaders changed, and a second fault would find another cluster than the first.
+// Config says what to measure. Faults of leaders strike a new cluster each: Host remembers which leaders were
+// slow, and how often leaders changed, and a second fault would find another cluster than the first. Faults of
+// followers strike one cluster in turn, which has some time to get well after each, because they leave no more than a log
+// to catch up with; but not with roster leases, where responders that failed are watched for longer.
 type Config struct {
-	Sides   []hostbench.Side
+	Sides   []Side
 	Nodes   []int
 	Faults  []string // names, of those that Names returns
 	Who     []string // whom they strike, of Whom
@@ -35,12 +37,20 @@ type Config struct {
 	Size    int // bytes of a value
 	Reads   int // percentage of calls that are linearizable reads
 
-	Healthy, For time.Duration // how long clients are watched before a fault, and from the fault on
+	Healthy, For time.Duration // how long clients are watched before a fault, and from a leader's fault on; half as long from a follower's on
 	Link, Sync   time.Duration // what a link, in one direction, and a sync take longer than on this machine, at all nodes
 	Tick         time.Duration // of the nodes; ElectionTicks of them are an election timeout
 
 	Dir      string    // for the nodes' data
 	Progress io.Writer // told of each measurement
+}
+
+// Side is an implementation.
+type Side struct {
+	hostbench.Side
+	// Etcd is the program of etcd, in the place of Serve. No file system of ours is under etcd, so that
+	// its disk cannot be slow.
+	Etcd string
 }
 
 // Whom are those whom a fault may strike.
@@ -78,6 +88,7 @@ const (
 	// patience is how many election timeouts a call may take: more than a write waits for a responder that fails.
 	patience = 4
 	warm     = 500 * time.Millisecond // before anything counts
+	getsWell = 2                      // election timeouts after a follower's fault
 	slower   = 10                     // as many times as the others
 	slice    = 20 * time.Millisecond  // in which the process of a node with a slow processor runs once
 )
@@ -98,34 +109,60 @@ func (c Config) cases() (all []Case) {
 	return all
 }
 
-// Measure measures all rows, round by round.
-func Measure(ctx context.Context, cfg Config) (runs []Run, err error) {
-	for _, row := range cfg.cases() {
-		err := lab.Turns(cfg.Rounds, len(cfg.Sides), func(round, i int) error {
-			side := cfg.Sides[i]
-			run, err := lab.Again(func() (Run, error) {
-				return cfg.measure(ctx, side, Run{Case: row, Side: side.Name, Round: round})
-			})
-			if err != nil {
-				return fmt.Errorf("%s, %s, %s of %d, round %d: %w", side.Name, row.Fault, row.Who, row.Nodes, round+1, err)
+// sessions returns the rows in groups that strike one cluster, one after the other.
+func (c Config) sessions(s Side) (all [][]Case) {
+	for _, n := range c.Nodes {
+		for _, who := range c.Who {
+			var session []Case
+			for _, x := range c.cases() {
+				if x.Who != who || x.Nodes != n || s.Etcd != "" && ofDisk(x.Fault) {
+					continue
+				}
+				if session = append(session, x); who == leader || s.Responders {
+					all, session = append(all, session), nil
+				}
 			}
-			fmt.Fprintf(cfg.Progress, "%d nodes  %-8s %-5s %-8s %6.0f/s healthy, %4.2f of it, gap %5.2f, p99 x %.2f\n",
-				run.Nodes, run.Who, run.Fault, run.Side, run.PerSecond, run.Share, run.Gap, run.P99)
-			runs = append(runs, run)
-			return nil
-		})
-		if err != nil {
-			return nil, err
+			if len(session) > 0 {
+				all = append(all, session)
+			}
 		}
 	}
-	return runs, nil
+	return all
+}
+
+// Measure measures all rows, round by round: a table of one round is worth something.
+func Measure(ctx context.Context, cfg Config) (runs []Run, err error) {
+	err = lab.Turns(cfg.Rounds, len(cfg.Sides), func(round, i int) error {
+		side := cfg.Sides[i]
+		for _, session := range cfg.sessions(side) {
+			more, err := lab.Again(func() ([]Run, error) { return cfg.session(ctx, side, round, session) })
+			if err != nil {
+				return fmt.Errorf("%s, %s of %d, round %d: %w", side.Name, session[0].Who, session[0].Nodes, round+1, err)
+			}
+			for _, run := range more {
+				fmt.Fprintf(cfg.Progress, "round %d  %d nodes  %-8s %-5s %-8s %6.0f/s healthy, %4.2f of it, gap %5.2f, p99 x %.2f\n",
+					round+1, run.Nodes, run.Who, run.Fault, run.Side, run.PerSecond, run.Share, run.Gap, run.P99)
+			}
+			runs = append(runs, more...)
+		}
+		return nil
+	})
+	return runs, err
 }
 
 // start starts a cluster whose links and disks take the time that they are to take.
-func (c Config) start(ctx context.Context, s hostbench.Side, n int) (_ *cluster.Cluster, err error) {
+func (c Config) start(ctx context.Context, s Side, n int) (_ *cluster.Cluster, err error) {
+	dir, links := filepath.Join(c.Dir, fmt.Sprintf("%s-%d", s.Name, time.Now().UnixNano())), func(int, int) time.Duration { return c.Link }
+	if s.Etcd != "" {
+		args := []string{"--log-level", "error", "--heartbeat-interval", fmt.Sprint(c.Tick.Milliseconds()), "--election-timeout", fmt.Sprint(c.electionTimeout().Milliseconds())}
+		members, err := cluster.StartEtcd(ctx, cluster.EtcdConfig{Name: s.Name, Nodes: n, Dir: dir, Links: links, Etcd: lab.Etcd{Program: s.Etcd, Args: args}})
+		if err != nil {
+			return nil, err
+		}
+		return members.Struck(), nil
+	}
 	cl, err := cluster.Start(ctx, cluster.Config{
-		Name: s.Name, Nodes: n, Dir: filepath.Join(c.Dir, fmt.Sprintf("%s-%d", s.Name, time.Now().UnixNano())), Disks: true, Dialer: s.Dialer, Responders: s.Responders,
-		Links: func(int, int) time.Duration { return c.Link },
+		Name: s.Name, Nodes: n, Dir: dir, Disks: true, Dialer: s.Dialer, Responders: s.Responders, Links: links,
 		Serve: lab.Serve{Program: s.Serve, Args: append([]string{"--tick", c.Tick.String()}, s.Args...)},
 	})
 	if err != nil {
@@ -137,41 +174,65 @@ func (c Config) start(ctx context.Context, s hostbench.Side, n int) (_ *cluster.
 	return cl, err
 }
 
-// measure has a fault strike a new cluster under load.
-func (c Config) measure(ctx context.Context, s hostbench.Side, run Run) (_ Run, err error) {
-	cl, err := c.start(ctx, s, run.Nodes)
+// session has faults strike a new cluster under load, one after the other.
+func (c Config) session(ctx context.Context, s Side, round int, cases []Case) (runs []Run, err error) {
+	cl, err := c.start(ctx, s, cases[0].Nodes)
 	if cl != nil {
 		defer func() { err = errors.Join(err, closed(cl)) }()
 	}
 	if err != nil {
-		return run, err
+		return nil, err
 	}
 	first, err := cl.WaitLeader(ctx)
 	if err != nil {
-		return run, err
+		return nil, err
 	}
-	victims, others := run.split(cl.Nodes, first)
+	victims, others := cases[0].split(cl.Nodes, first)
 	var acks lab.Acks
-	stop := c.load(ctx, others, run.Round, acks.Note)
+	stop := c.load(ctx, s, others, round, acks.Note)
 	defer func() { err = errors.Join(err, stop()) }()
-	if err := lab.Sleep(ctx, warm+c.Healthy); err != nil {
-		return run, err
+	if err := lab.Sleep(ctx, warm); err != nil {
+		return nil, err
 	}
-	if now, err := cl.WaitLeader(ctx); err != nil || now != first {
-		return run, cmp.Or(err, fmt.Errorf("%w: the leader changed before the fault", lab.ErrDisturbed))
+	for i, x := range cases {
+		if i > 0 {
+			if err := lab.Sleep(ctx, getsWell*c.electionTimeout()); err != nil {
+				return nil, err
+			}
+		}
+		if err := lab.Sleep(ctx, c.Healthy); err != nil {
+			return nil, err
+		}
+		if now, err := cl.WaitLeader(ctx); err != nil || now != first {
+			return nil, cmp.Or(err, fmt.Errorf("%w: the leader changed before the fault", lab.ErrDisturbed))
+		}
+		run, err := c.strike(ctx, cl, victims, first, &acks, Run{Case: x, Side: s.Name, Round: round})
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, run)
 	}
+	return runs, nil
+}
+
+// strike has a fault strike nodes for a time, and measures what it does to the calls.
+func (c Config) strike(ctx context.Context, cl *cluster.Cluster, victims []*cluster.Node, first *cluster.Node, acks *lab.Acks, run Run) (_ Run, err error) {
 	at := time.Now()
 	for _, v := range victims {
-		heal, err := c.fault(run.Fault).Strike(cl, v, first)
-		if err != nil {
-			return run, err
+		heal, failed := c.fault(run.Fault).Strike(cl, v, first)
+		if failed != nil {
+			return run, failed
 		}
 		defer func() { err = errors.Join(err, heal()) }()
 	}
-	if err := lab.Sleep(ctx, c.For); err != nil {
+	lasting := c.For
+	if run.Who != leader {
+		lasting /= 2
+	}
+	if err := lab.Sleep(ctx, lasting); err != nil {
 		return run, err
 	}
-	err = run.figures(&acks, at.Add(-c.Healthy), at, at.Add(c.electionTimeout()), time.Now())
+	err = run.figures(acks, at.Add(-c.Healthy), at, at.Add(c.electionTimeout()), time.Now())
 	return run, err
 }
 
@@ -198,8 +259,11 @@ func (r Case) split(nodes []*cluster.Node, first *cluster.Node) (victims, others
 }
 
 // load begins the load, and returns what ends it.
-func (c Config) load(ctx context.Context, nodes []*cluster.Node, round int, note func(*lab.Call)) (stop func() error) {
+func (c Config) load(ctx context.Context, s Side, nodes []*cluster.Node, round int, note func(*lab.Call)) (stop func() error) {
 	plan := load.Plan{Clients: c.Clients, Size: c.Size, Keys: load.KeysFor(c.Size), Reads: c.Reads, Duration: time.Hour, Timeout: patience * c.electionTimeout(), Note: note, Seed: uint64(round)}
+	if s.Etcd != "" {
+		plan.Store = load.Etcd
+	}
 	for _, n := range nodes {
 		plan.Addresses = append(plan.Addresses, n.Client)
 	}

@@ -1,0 +1,173 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package papers
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/adaptive"
+	"github.com/weftraft/weft/cmd/weftbench/internal/codingbench"
+	"github.com/weftraft/weft/cmd/weftbench/internal/realreads"
+	"github.com/weftraft/weft/internal/lab"
+)
+
+// kind is a figure that processes and the simulation both have, of full copies and of Weft.
+type kind struct {
+	what      string
+	clients   int
+	processes func(*codingbench.Cell) float64
+	simulated func(adaptive.Outcome) float64
+	// higher says that more is better.
+	higher bool
+}
+
+func perSecond(clients int) kind {
+	return kind{
+		what: "puts a second", clients: clients, higher: true,
+		processes: func(c *codingbench.Cell) float64 { return c.PerSecond.Median() },
+		simulated: func(o adaptive.Outcome) float64 { return o.PerSecond },
+	}
+}
+
+var (
+	// rate is that of Crossword's clients. With one client, which FlexRaft has, the rate is the inverse of the latency.
+	rate, latency = perSecond(16), perSecond(1)
+	leaderBytes   = kind{
+		what: "bytes sent by the leader for a byte", clients: 16,
+		processes: (*codingbench.Cell).Sent,
+		simulated: func(o adaptive.Outcome) float64 { return o.Sent },
+	}
+)
+
+// servers are so many members, of which some have failed.
+type servers struct{ nodes, failed int }
+
+// near is how far the ratios of processes and of the simulation may lie apart.
+const near = 1.25
+
+// byProcesses runs values of 64 and 256 KB by processes of kvdemo that send at most 100 Mbit/s each, and in a simulation
+// of the same, with the processor that all share. The links bound both, so the ratios are to be compared.
+func byProcesses(k kind, groups ...servers) func(*Bench) (*Result, error) {
+	return func(b *Bench) (*Result, error) {
+		t := lab.Table{
+			Title: fmt.Sprintf("%s, 100 Mbit/s, %d clients: full copies → Weft", k.what, k.clients),
+			Rows:  [][]string{{"N", "failed", "value", "simulated", "ratio", "processes", "ratio", "processes' ratio over the simulated"}},
+		}
+		apart, where, cells := 1.0, "", 0
+		for _, g := range groups {
+			measured, err := codingbench.Run(b.Ctx, b.processes(k, g))
+			if err != nil {
+				return nil, err
+			}
+			for i := 0; i < len(measured); i += 2 {
+				full, ours := measured[i], measured[i+1]
+				simFull, err := b.simulated(k, g, full.Size, adaptive.FullCopies())
+				if err != nil {
+					return nil, err
+				}
+				simOurs, err := b.simulated(k, g, full.Size, adaptive.Weft())
+				if err != nil {
+					return nil, err
+				}
+				real, sim := k.better(k.processes(ours), k.processes(full)), k.better(simOurs, simFull)
+				t.Rows = append(t.Rows, []string{
+					fmt.Sprint(g.nodes), fmt.Sprint(g.failed), size(full.Size),
+					figure(simFull) + " → " + figure(simOurs), figure(sim) + "x",
+					figure(k.processes(full)) + " → " + figure(k.processes(ours)), figure(real) + "x", figure(real / sim),
+				})
+				cells++
+				if off := max(real/sim, sim/real); off > apart {
+					apart, where = off, fmt.Sprintf("N = %d, %d failed, %s", g.nodes, g.failed, size(full.Size))
+				}
+			}
+		}
+		says := fmt.Sprintf("the ratios of processes are within 25%% of the simulated ones in all %d cells", cells)
+		if apart > near {
+			says = fmt.Sprintf("the ratios of processes and of the simulation lie up to %.2f times apart (%s)", apart, where)
+		}
+		return &Result{Tables: []lab.Table{t}, Says: says}, nil
+	}
+}
+
+// better returns how many times as good as a figure another is.
+func (k kind) better(ours, full float64) float64 {
+	if k.higher {
+		return ours / full
+	}
+	return full / ours
+}
+
+const (
+	narrow = gbit / 10
+	// long is the time of a load, at the start of which the policy tries its forms.
+	long = 4 * time.Second
+)
+
+// processes is what to measure with processes.
+func (b *Bench) processes(k kind, g servers) codingbench.Config {
+	c := codingbench.Config{
+		Kvdemo: b.Kvdemo, Dir: filepath.Join(b.Dir, fmt.Sprintf("%d-%d-%d", g.nodes, g.failed, time.Now().UnixNano())),
+		Nodes: []int{g.nodes}, Down: g.failed, Egress: []int{narrow}, Sizes: []int{64 << 10, 256 << 10}, Clients: []int{k.clients},
+		Rounds: b.Rounds, Time: long, Progress: b.Progress,
+	}
+	if b.Short {
+		c.Sizes, c.Time = c.Sizes[:1], 500*ms
+	}
+	return c
+}
+
+// simulated is the same in virtual time.
+func (b *Bench) simulated(k kind, g servers, bytes int, side adaptive.Side) (float64, error) {
+	s := adaptive.Setting{
+		Network: adaptive.OneMachine(g.nodes, narrow), Sizes: []int{bytes}, Clients: k.clients, Failed: g.failed,
+		Time: long, Seed: b.Seed,
+	}
+	out, err := s.Run(side, false)
+	return k.simulated(out), err
+}
+
+// ycsbBesideEtcd runs three workloads at five processes with the delays of wan, all of them responders, and at as many
+// of released etcd.
+func ycsbBesideEtcd(b *Bench) (*Result, error) {
+	const roster, etcd = "roster, notes", "etcd"
+	sides := []string{etcd, realreads.Serializable, roster}
+	t := lab.Table{
+		Title: "wan, four clients near each of five nodes, 128 B, uniform keys: ops a second, and the mean of the sites' reads in ms",
+		Rows:  [][]string{{"workload", "etcd", "stale etcd (serializable)", "Weft, linearizable", "over etcd", "over serializable"}},
+	}
+	least := map[string]float64{}
+	for _, w := range []struct {
+		name   string
+		writes float64
+	}{{"A", 0.5}, {"B", 0.05}, {"C", 0}} {
+		cfg := realreads.Config{
+			Kvdemo: b.Kvdemo, Etcd: b.Etcd, Dir: filepath.Join(b.Dir, "ycsb-"+w.name), Networks: []string{"wan"}, Policies: sides, Everywhere: true,
+			Clients: 4, Writes: w.writes, Keys: 1000, Value: 128, Rounds: b.Rounds, Time: long, Progress: b.Progress,
+		}
+		if b.Short {
+			cfg.Time = 500 * ms
+		}
+		r, err := realreads.Run(b.Ctx, cfg)
+		if err != nil {
+			return nil, err
+		}
+		byPolicy := map[string]realreads.Row{}
+		row := []string{w.name}
+		for _, side := range r.Rows {
+			byPolicy[side.Policy] = side
+			row = append(row, side.Rates.Text("%.0f")+", "+figure(millis(side.ReadMean)))
+		}
+		for _, side := range sides[:2] {
+			ratio := byPolicy[roster].Rate / byPolicy[side].Rate
+			row = append(row, figure(ratio)+"x")
+			if was, ok := least[side]; !ok || ratio < was {
+				least[side] = ratio
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return &Result{Tables: []lab.Table{t}, Says: fmt.Sprintf("Weft beside etcd at least %sx, beside etcd's reads that may be stale at least %sx", figure(least[etcd]), figure(least[realreads.Serializable]))}, nil
+}

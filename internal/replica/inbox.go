@@ -1,0 +1,206 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/internal/members"
+	"github.com/weftraft/weft/internal/wire"
+)
+
+// The inbox takes proposals that other nodes send here, as to the leader of a term. The other end is an [outbox],
+// of a member or of a gateway. A proposal ends in one of these ways:
+//
+//  1. dropped without an answer: it was delivered twice, or is for a term from before the start of this node;
+//  2. refused: the answer says why, and that this sending never gets into the log;
+//  3. appended: the answer says where, and may be left out once the origin meets its batch in the log (answer);
+//  4. held by the core until the log is safe under it: there is no answer, and the origin asks again.
+//
+// Invariant: a node has a row in seen if a proposal of the node had an answer or was held, and at most
+// maxOrigins nodes have one.
+// Invariant: an answer that waits is about a batch that was appended in the term of the answer.
+// Invariant: granted[id] > 0 implies that id was no member when this node appended entries of id, in the present term,
+// of which so many bytes are not at the apply stage.
+type inbox struct {
+	*facts
+	around aroundInbox
+
+	bornTerm uint64             // the term at the start; constant
+	seen     map[uint64]sending // by node: its last proposal
+	answers  []lateAnswer
+	// granted is the credit in use: a leader gives each gateway a credit of bytes of entries that are in the log and
+	// not at the apply stage.
+	granted map[uint64]int
+}
+
+// aroundInbox is what the inbox needs of what is around it.
+type aroundInbox interface {
+	appendProposal(wire.Proposal) wire.Verdict
+	post(to uint64, body wire.Body)
+}
+
+// sending names a proposal of a node.
+type sending struct{ boot, number uint64 }
+
+// lateAnswer is a leader's word that a batch was appended. The answer waits for a tick: an
+// origin that meets its batch in the log by then needs no answer, and any other origin must
+// hear the answer before sending the batch again.
+type lateAnswer struct {
+	to      uint64
+	verdict wire.Verdict
+}
+
+// maxAnswers bounds the waiting answers.
+const maxAnswers = 4096
+
+// crowded reports whether a node is the first proposal's sender beyond the bound.
+func (i *inbox) crowded(from uint64) bool {
+	_, known := i.seen[from]
+	return !known && len(i.seen) >= maxOrigins
+}
+
+func (i *inbox) leaderChanged() { i.granted = nil }
+
+// receive answers a proposal of another node. An error describes a faulty proposal.
+//
+// After a restart, a proposal for a term from before the restart gets no answer. The network may
+// bring a message twice: this node may have led that term, and may have appended the proposal, in
+// its earlier life. Its origin hears the fate of the proposal from the log of a later term.
+func (i *inbox) receive(from uint64, p wire.Proposal) error {
+	i.count.ForwardedIn++
+	if p.Term <= i.bornTerm {
+		return nil
+	}
+	seen := i.seen[from]
+	switch {
+	case p.ID.Boot < seen.boot:
+		// Of an earlier life; or of this one, if its clock was set back meanwhile.
+		i.around.post(from, wire.Verdict{ID: p.ID, Number: p.Number, Outcome: wire.Busy, Term: i.state.Term, Index: seen.boot})
+		return nil
+	case p.ID.Boot == seen.boot && p.Number <= seen.number:
+		return nil // delivered twice, or behind a later one: see wire.Proposal.Number
+	}
+	if i.seen == nil {
+		i.seen = map[uint64]sending{}
+	}
+	i.seen[from] = sending{boot: p.ID.Boot, number: p.Number}
+	v, err := i.check(from, p)
+	if v.Outcome == 0 {
+		v = i.overCredit(from, p)
+	}
+	if v.Outcome == 0 {
+		if v = i.around.appendProposal(p); v.Outcome == wire.Accepted {
+			i.grant(from, p)
+		}
+	}
+	if v.Outcome == 0 {
+		return nil // the proposal waits: see appendProposal
+	}
+	if v.Outcome != wire.Accepted {
+		i.count.RefusedIn++
+	}
+	v.ID, v.Number = p.ID, p.Number
+	if v.Outcome == wire.Accepted && !p.ConfChange && len(i.answers) < maxAnswers {
+		i.answers = append(i.answers, lateAnswer{from, v})
+		return nil
+	}
+	i.around.post(from, v)
+	return err
+}
+
+// answer sends the waiting answers, except for committed batches: their origins are about
+// to hear of the commit.
+func (i *inbox) answer() {
+	for _, a := range i.answers {
+		if a.verdict.Index > i.emitted.index {
+			i.around.post(a.to, a.verdict)
+		}
+	}
+	i.answers = i.answers[:0]
+}
+
+// check looks for data that a leader must not put into its log, because the log's
+// readers cannot decode the data and stop there. The result is a verdict against the
+// proposal, or none, and an error if the proposal is malformed.
+func (i *inbox) check(from uint64, p wire.Proposal) (wire.Verdict, error) {
+	malformed := func(format string, args ...any) (wire.Verdict, error) {
+		reason := fmt.Sprintf(format, args...)
+		return wire.Verdict{Outcome: wire.Malformed, Term: i.state.Term, Reason: reason},
+			fmt.Errorf("%w: proposal %v from node %d: %s", ErrBadMessage, p.ID, from, reason)
+	}
+	if p.ID.Origin != from {
+		return malformed("proposal %v from node %d", p.ID, from)
+	}
+	var env envelope
+	if p.ConfChange {
+		if n := changesIn(p.Data); n > maxChanges {
+			return malformed("a configuration change has %d changes at once, the bound is %d", n, maxChanges)
+		}
+		cc := &pb.ConfChangeV2{}
+		if err := proto.Unmarshal(p.Data, cc); err != nil {
+			return malformed("configuration change: %v", err)
+		}
+		var ok bool
+		if env, ok = decodeConfContext(cc.GetContext()); !ok {
+			return malformed("configuration change without an id")
+		}
+	} else {
+		if n := commandsIn(p.Data); n > maxBatchCommands {
+			return malformed("a batch of %d commands, the bound is %d", n, maxBatchCommands)
+		}
+		var err error
+		if env, err = decodeEnvelope(p.Data); err != nil {
+			return malformed("%v", err)
+		}
+	}
+	if env.id != p.ID {
+		return malformed("proposal %v contains %v", p.ID, env.id)
+	}
+	if env.id.Sequence-env.floor > maxWindow || i.host.origins.applied(env.id) {
+		return wire.Verdict{Outcome: wire.Busy, Term: i.state.Term}, nil // until the origin knows more
+	}
+	return wire.Verdict{}, nil
+}
+
+// overCredit returns why a leader does not take a proposal from a gateway now, or no verdict.
+func (i *inbox) overCredit(from uint64, p wire.Proposal) wire.Verdict {
+	if members.Has(i.host.conf, from) {
+		return wire.Verdict{}
+	}
+	if i.host.origins[from] == nil && len(i.host.origins) >= maxOrigins {
+		return wire.Verdict{Outcome: wire.Malformed, Term: i.state.Term, Reason: fmt.Sprintf("the group has had entries of %d nodes and gateways, and takes none of others: use an id again", maxOrigins)}
+	}
+	if granted := i.granted[from]; granted > 0 && granted+len(p.Data) > i.cfg.MaxQueueBytes {
+		return wire.Verdict{Outcome: wire.Busy, Term: i.state.Term}
+	}
+	return wire.Verdict{}
+}
+
+// grant notes an entry that was appended for a gateway.
+func (i *inbox) grant(from uint64, p wire.Proposal) {
+	if members.Has(i.host.conf, from) {
+		return
+	}
+	if i.granted == nil {
+		i.granted = map[uint64]int{}
+	}
+	i.granted[from] += len(p.Data)
+}
+
+// redeem gives back the credit of an entry.
+func (i *inbox) redeem(origin, term uint64, bytes int) {
+	if i.granted == nil || term != i.state.Term {
+		return
+	}
+	if left := i.granted[origin] - bytes; left > 0 {
+		i.granted[origin] = left
+	} else {
+		delete(i.granted, origin)
+	}
+}

@@ -1,0 +1,93 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package front_test
+
+import (
+	"context"
+	"io"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft"
+)
+
+// stuck is a machine whose methods hang while a test holds them.
+type stuck struct{ applies, writes *sync.Mutex }
+
+func (s *stuck) Apply([]byte) any {
+	s.applies.Lock()
+	defer s.applies.Unlock()
+	return nil
+}
+
+func (s *stuck) Write(io.Writer) error {
+	s.writes.Lock()
+	defer s.writes.Unlock()
+	return nil
+}
+
+func (s *stuck) Read(io.Reader) error { return nil }
+
+// startStuck starts a node with a machine that hangs while a mutex is held.
+func startStuck(t *testing.T) (*weft.Node, *weft.Replicated[*stuck], *stuck) {
+	sm := &stuck{&sync.Mutex{}, &sync.Mutex{}}
+	node, err := weft.Open(weft.Options{Cluster: testCluster, ID: 1, Dir: t.TempDir(), Listen: "127.0.0.1:0", TickInterval: 10 * time.Millisecond})
+	require.NoError(t, err)
+	group, err := weft.Replicate(node, 1, func() *stuck { return &stuck{sm.applies, sm.writes} })
+	require.NoError(t, err)
+	_, err = group.Propose(within(t), []byte("before"))
+	require.NoError(t, err)
+	return node, group, sm
+}
+
+// soon is a context that ends early.
+func soon(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestViewKeepsItsContextWhileApplyHangs(t *testing.T) {
+	node, group, sm := startStuck(t)
+	sm.applies.Lock()
+	_, err := group.Propose(soon(t), []byte("hangs"))
+	require.ErrorIs(t, err, weft.ErrUnknown)
+	view := func() error { return group.View(soon(t), func(*stuck) {}, weft.Local()) }
+	for range 3 {
+		err = view()
+		require.ErrorIs(t, err, weft.ErrRefused)
+		require.ErrorIs(t, err, weft.ErrTimeout)
+	}
+	sm.applies.Unlock()
+	require.NoError(t, group.View(within(t), func(*stuck) {}))
+	sm.applies.Lock()
+	_, err = group.Propose(soon(t), []byte("hangs"))
+	require.ErrorIs(t, err, weft.ErrUnknown)
+	require.ErrorIs(t, node.Close(soon(t)), weft.ErrNotEnded)
+	sm.applies.Unlock()
+	require.NoError(t, node.Close(within(t)))
+}
+
+func TestCloseAndSnapshotKeepTheirContextsWhileACheckpointHangs(t *testing.T) {
+	node, group, sm := startStuck(t)
+	sm.writes.Lock()
+	large := make([]byte, 1<<20) // several make a checkpoint due
+	for range 16 {
+		_, err := group.Propose(within(t), large)
+		require.NoError(t, err)
+	}
+	_, err := group.Snapshot(soon(t), io.Discard)
+	require.ErrorIs(t, err, weft.ErrNotEnded)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	for range 2 {
+		err := node.Close(soon(t))
+		require.ErrorIs(t, err, weft.ErrNotEnded)
+	}
+	sm.writes.Unlock()
+	require.NoError(t, node.Close(within(t)))
+	require.NoError(t, node.Close(within(t)))
+}
