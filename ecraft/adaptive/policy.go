@@ -198,7 +198,7 @@ func (a *Policy) Acked(from, index uint64, held, now time.Duration) {
 	if l == nil {
 		return
 	}
-	a.processors.now = now.Seconds()
+	a.processors.at(now.Seconds())
 	m, ok := l.acked(index, max(0, held.Seconds()), now.Seconds(), float64(len(a.links)), &a.nic)
 	if i, voter := find(a.links, from); ok && voter {
 		a.pool()

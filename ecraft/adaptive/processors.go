@@ -4,6 +4,7 @@
 package adaptive
 
 import (
+	"math"
 	"slices"
 
 	"github.com/weftraft/weft/ecraft"
@@ -29,9 +30,18 @@ import (
 //
 // A trial is short, and trials that fail become rare. Where full copies overload a link, the first
 // entries of the trial show it: a trial ends as soon as an entry waits far longer than any before, or
-// few entries take far longer than those before took, both for each entry and for each byte. A trial
-// that shows little between the two is repeated before the other takes over, because two turns may
-// differ by chance. And trials are frequent again when the load has changed since the last one.
+// few entries take far longer than those before took, both for each entry and for each byte. And
+// trials are frequent again when the load has changed since the last one.
+//
+// A single trial decides little, because the machines do other things, too, and two turns differ by
+// more than the two forms do. So the policy keeps the mean of the last trials, and the other form takes
+// over when the mean is beyond doubt; the doubt shrinks with the number of trials. A trial that speaks
+// against what is in force is repeated soon. Coding needs the better proof: where processors bind, coding
+// gains little at best, and where links bind, coding gains so much that few trials show it.
+//
+// Time stands still while no entry waits. Otherwise a pause of the load would count as the length of a
+// trial, and the next trial, after many such lengths, would never come; and what processors do in pauses
+// would count.
 //
 // A majority commits an entry. So the leader's processors count, and those of the followers that a
 // majority needs, the least busy followers first: a single busy follower changes nothing.
@@ -39,10 +49,10 @@ import (
 const (
 	busyFrom   = 0.3  // the share of time from which processors count,
 	busyTo     = 0.15 // until the share is below this one,
-	busyMemory = 2    // averaged over so many seconds
+	busyMemory = 1    // averaged over so many seconds
 
 	// A turn tells enough with so many entries, whose mean size is off by so much at most by chance,
-	// and after so many seconds and mean times to commit; a turn of longestTurn seconds is long enough.
+	// and after so many seconds and mean times to commit; longestTurn seconds and a single mean time are enough.
 	turnEntries = 32
 	turnChance  = 0.1
 	turnTime    = 0.1
@@ -50,19 +60,31 @@ const (
 	longestTurn = 1
 
 	// A trial ends if an entry waits for trialWait times the longest wait before, or if fewEntries or
-	// more, in turnTime or more, take trialWait times as long. The time between two trials, in lengths
+	// more, in turnTime and a mean time to commit or more, take trialWait times as long. The time between two trials, in lengths
 	// of a trial and of the queue that it leaves, doubles with each trial that fails.
 	trialWait  = 2
 	fewEntries = 4
-	repeatGap  = 2 // after one that showed little
+	repeatGap  = 2 // after one that spoke against what is in force
 	firstGap   = 16
 	longestGap = 128
 
-	otherLoad = 2 // entries that take so many times as long as at the last trial, or so many times less, are another load
+	otherLoad = 3 // entries that take so many times as long as at the last trial, or so many times less, are another load
 
-	farApart     = 0.8  // below this part of another, a time in which entries wait is clearly shorter
-	codingGain   = 0.95 // coding pays below this part of the mean time of full copies
-	trialFlights = 256  // entries that are remembered until they commit
+	farApart   = 0.8  // below this part of another, a time in which entries wait is clearly shorter
+	codingGain = 0.95 // coding pays below this part of the time of full copies
+
+	// The doubts about the mean of n trials, as logarithms, are these divided by the root of n: for
+	// full copies to take over, and for coding.
+	doubtFull   = 0.1
+	doubtCoding = 0.2
+	mostTold    = 1.1  // by one trial
+	firstRatio  = 0.15 // the ratio before any trial, which counts as one
+	trialMemory = 8    // trials that count
+	otherTrials = 2    // and of another load
+
+	leastTime = 1e-9 // seconds, the least sum of times
+
+	trialFlights = 256 // entries that are remembered until they commit
 )
 
 // waiting is an entry that is not committed.
@@ -78,27 +100,31 @@ type processors struct {
 	count  bool    // processors count
 	full   bool    // entries travel as full copies
 	trying bool    // and this is a trial
-	won    bool    // full copies won when processors counted last
+	won    bool    // full copies were in force when processors counted last
 
-	now     float64
+	now     float64 // without the time in which no entry waited
+	rested  float64 // that time
 	commit  float64 // time of the last commit
 	entries ring.Ring[waiting]
 	last    uint64 // the last entry proposed
+	done    uint64 // the last entry committed; none waits if it is the last one proposed
 
 	*turns      // nil before processors count
 	coded  bool // an entry of the turn was coded
-	again  bool // the last trial showed little, for the other form
+
+	ratio  float64 // of the last trials: the mean logarithm of the part of the time of full copies that coding took
+	trials float64 // how many, trialMemory at most
 
 	gap, wait float64 // between two trials, in lengths of a trial: after one that fails, after the last one
 	began     float64 // of the trial
 	next      float64 // time of the next trial; 0: entries of the last one still waited
+	pace      float64 // time for an entry at the last trial
 }
 
 // turns are those that are compared.
 type turns struct {
 	turn  turn
 	known turn // the last whole turn of what is in force
-	tried turn // what it was when the last trial ended
 }
 
 // turn is the entries that committed since no entry from before waited any more.
@@ -125,23 +151,29 @@ func (a *Policy) Busy(member uint64, share float64) {
 	}
 }
 
+// at tells the time.
+func (p *processors) at(now float64) { p.now = max(p.now, now-p.rested) }
+
 // reset forgets the entries on their way, and who was better.
 func (p *processors) reset() {
-	*p = processors{leader: p.leader, share: p.share, entries: p.entries}
+	*p = processors{leader: p.leader, share: p.share, entries: p.entries, ratio: firstRatio, trials: 1, gap: firstGap}
 	p.entries.Clear()
 }
 
 // proposed notes an entry.
 func (p *processors) proposed(index uint64, size, now float64) {
-	p.now, p.last = now, index
-	if p.count {
-		p.entries.Push(waiting{index, now, size}) // of very many entries some are enough
+	if p.done >= p.last {
+		p.rested = max(p.rested, now-p.now)
+	}
+	p.at(now)
+	if p.last = index; p.count {
+		p.entries.Push(waiting{index, p.now, size}) // of very many entries some are enough
 	}
 }
 
 // committed notes the times of entries; the time is the time of the last answer.
 func (p *processors) committed(index uint64) {
-	if !p.count {
+	if p.done = index; !p.count {
 		return
 	}
 	t := &p.turn
@@ -170,16 +202,17 @@ func (t *turn) add(w waiting, before, now float64) {
 	}
 }
 
-// slower reports whether the entries so far took far longer than those of another turn.
+// slower reports whether the entries so far took far longer than those of another turn. Answers may
+// come in bursts, so the entries must have had the mean time in which those of the other turn committed.
 func (t *turn) slower(than *turn, now float64) bool {
 	far := trialWait * than.busy
-	return t.n >= fewEntries && now-t.begun >= turnTime && t.busy*than.n > far*t.n && t.busy*than.bytes > far*t.bytes
+	return t.n >= fewEntries && now-t.begun >= max(turnTime, than.mean()) && t.busy*than.n > far*t.n && t.busy*than.bytes > far*t.bytes
 }
 
 // begin begins a turn.
 func (p *processors) begin() {
 	p.turn, p.coded = turn{behind: p.last}, false
-	if p.entries.Len() == 0 {
+	if p.done >= p.last {
 		p.turn.from, p.turn.begun = p.last+1, p.now
 	}
 }
@@ -189,29 +222,27 @@ func (p *processors) begin() {
 func (t *turn) whole(now float64) bool {
 	chance := t.n*t.squares/(t.bytes*t.bytes) - 1 // variance of a size, relative
 	return t.alone >= turnEntries && chance <= turnChance*turnChance*t.n &&
-		now-t.begun >= min(max(turnTime, turnWaits*t.mean()), longestTurn)
+		now-t.begun >= min(max(turnTime, turnWaits*t.mean()), max(longestTurn, t.mean()))
 }
 
-// ratio returns which part of the time of full copies coded entries take.
-func (t *turn) ratio(full *turn) float64 {
-	busy := (t.busy / t.n) / (full.busy / full.n)
-	if far(busy) {
+// part returns which part of the time of another turn's entries the entries took.
+func (t *turn) part(of *turn) float64 {
+	if busy := t.pace() / of.pace(); far(busy, farApart) {
 		return busy
 	}
-	return t.mean() / full.mean()
+	return t.mean() / of.mean()
 }
 
-// far reports whether a ratio shows that one of two times is clearly shorter.
-func far(ratio float64) bool { return ratio < farApart || ratio*farApart > 1 }
+// far reports whether a ratio is beyond a factor, or its inverse.
+func far(ratio, factor float64) bool {
+	return math.Abs(math.Log(ratio)) > math.Abs(math.Log(factor))
+}
+
+// pace returns the time for an entry.
+func (t *turn) pace() float64 { return max(t.busy, leastTime) / t.n }
 
 // mean returns the mean time to commit.
-func (t *turn) mean() float64 { return t.sum / t.alone }
-
-// changed reports whether the load is another one than it was in a turn before.
-func (t *turn) changed(before *turn) bool {
-	now, then := t.busy*before.n, before.busy*t.n
-	return now > otherLoad*then || then > otherLoad*now
-}
+func (t *turn) mean() float64 { return max(t.sum, leastTime) / t.alone }
 
 // busiest returns the share of time for which the processors are busy that a commit needs.
 func (a *Policy) busiest(r *ecraft.Round) float64 {
@@ -226,28 +257,30 @@ func (a *Policy) busiest(r *ecraft.Round) float64 {
 
 // wantFull reports whether an entry is to travel as full copies for the sake of processors.
 func (p *processors) wantFull(busy, now float64) bool {
-	p.share.add(busy, now, busyMemory)
-	busy = p.share.value
-	switch p.now = max(p.now, now); {
+	p.at(now)
+	p.share.add(busy, p.now, busyMemory)
+	switch busy = p.share.value; {
 	case !p.count && busy > busyFrom:
-		p.count, p.full, p.gap, p.next = true, p.won, firstGap, now
+		p.count, p.full = true, p.won
 		p.entries.Init(trialFlights)
 		p.turns = new(turns)
 		p.begin()
 	case p.count && busy < busyTo:
-		p.count, p.full, p.trying, p.turns = false, false, false, nil
+		p.full = p.full != p.trying // what was in force
+		p.trying = false
+		p.count, p.won, p.full, p.turns = false, p.full, false, nil
 	case p.count && p.trying:
-		p.judge(now)
+		p.judge()
 	case p.count:
-		p.look(now)
+		p.look()
 	}
 	return p.full
 }
 
 // look notes the times of what is in force, and begins a trial of the other. Where the choice by
 // links is full copies, there is nothing to try.
-func (p *processors) look(now float64) {
-	if !p.turn.whole(now) {
+func (p *processors) look() {
+	if !p.turn.whole(p.now) {
 		return
 	}
 	if p.next == 0 {
@@ -255,34 +288,60 @@ func (p *processors) look(now float64) {
 	}
 	p.known = p.turn
 	differ := p.full || p.coded
-	p.turn, p.coded = turn{from: p.last + 1, begun: now}, false
-	if p.tried.n > 0 && p.known.changed(&p.tried) {
-		p.gap, p.next = firstGap, now
+	p.turn, p.coded = turn{from: p.last + 1, begun: p.now}, false
+	if p.pace > 0 && far(p.known.pace()/p.pace, otherLoad) {
+		p.gap, p.next, p.trials = firstGap, p.now, min(p.trials, otherTrials)
 	}
-	if differ && now >= p.next {
-		p.full, p.trying, p.began, p.tried = !p.full, true, now, p.known
+	if differ && p.now >= p.next {
+		p.full, p.trying, p.began, p.pace = !p.full, true, p.now, p.known.pace()
 		p.begin()
 	}
 }
 
 // judge ends a trial when its entries tell enough, or wait for too long.
-func (p *processors) judge(now float64) {
-	slow := p.turn.slower(&p.known, now) || p.stuck(now)
-	if !slow && !p.turn.whole(now) {
+func (p *processors) judge() {
+	slow := p.turn.slower(&p.known, p.now) || p.stuck(p.now)
+	if !slow && !p.turn.whole(p.now) {
 		return
 	}
-	better, clear := p.verdict()
+	ratio := p.tell(slow)
+	p.trials = min(p.trials+1, trialMemory)
+	p.ratio += (ratio - p.ratio) / p.trials
 	switch {
-	case slow || !better:
-		p.full, p.again = !p.full, false
-		p.wait, p.gap = p.gap, min(2*p.gap, longestGap)
-	case clear || p.again:
-		p.again, p.wait, p.gap, p.tried = false, firstGap, firstGap, p.turn
+	case p.proven():
+		p.wait, p.gap, p.pace = firstGap, firstGap, p.turn.pace()
+	case prefersFull(ratio) == p.full:
+		p.full, p.wait = !p.full, repeatGap
 	default:
-		p.full, p.again, p.wait = !p.full, true, repeatGap
+		p.full = !p.full
+		p.wait, p.gap = p.gap, min(2*p.gap, longestGap)
 	}
-	p.trying, p.won, p.next = false, p.full, 0
+	p.trying, p.next = false, 0
 	p.begin()
+}
+
+// tell returns the logarithm of the part of the time of full copies that coding takes, by a trial.
+func (p *processors) tell(slow bool) float64 {
+	ratio := math.Log(trialWait)
+	if !slow {
+		ratio = min(max(math.Log(p.turn.part(&p.known)), -mostTold), mostTold)
+	}
+	if p.full {
+		return -ratio
+	}
+	return ratio
+}
+
+// prefersFull reports whether full copies are better by a ratio.
+func prefersFull(ratio float64) bool { return ratio >= math.Log(codingGain) }
+
+// proven reports whether what is tried is better beyond doubt.
+func (p *processors) proven() bool {
+	lead := p.ratio - math.Log(codingGain)
+	if p.full {
+		return lead*math.Sqrt(p.trials) > doubtFull
+	}
+	return -lead*math.Sqrt(p.trials) > doubtCoding
 }
 
 // stuck reports whether an entry of a trial waits far longer than any before.
@@ -293,14 +352,4 @@ func (p *processors) stuck(now float64) bool {
 	}
 	w := p.entries.Front()
 	return w.index >= t.from && now-w.at > trialWait*max(p.known.max, t.begun-p.began)
-}
-
-// verdict reports whether what is tried is better than what was known, and whether clearly.
-func (p *processors) verdict() (better, clear bool) {
-	coded, full := &p.turn, &p.known
-	if p.full {
-		coded, full = full, coded
-	}
-	r := coded.ratio(full)
-	return p.full == (r >= codingGain), far(r)
 }

@@ -70,7 +70,7 @@ func mutants() []mutate.Mutant {
 	case *lateOnly:
 		return mutantsOf(slices.Concat(late, placing))
 	}
-	return mutantsOf(table)
+	return mutantsOf(slices.Concat(table, trials))
 }
 
 func mutantsOf(bugs []bug) (all []mutate.Mutant) {
