@@ -70,7 +70,7 @@ Weft prints in the same setting: rows that are run: %d; not run, with the reason
 
 Rows run in virtual time, so a second run writes the same bytes. Absolute figures are of simulated links; the order of the sides and the
 ratios are to be compared: the last column has, for each side, by how much Weft is better, from the worst cell to the best. [data/papers.md](data/papers.md) has the tables of all rows, and [data/papers](data/papers) their pictures.
-[data/papers-real.md](data/papers-real.md) has the rows that also run as processes, beside a simulation of the same (`+"`--net real`"+`).
+`+"`make papers-real`"+` has some of the rows run as processes, too, beside a simulation of the same.
 `, run, not)
 	b.WriteString("\n## Sides with a weaker guarantee\n\nThese sides exist in the bench only. Weft is compared with the best of the other sides; where a side of this table is ahead, the row says so, too.\n\n| side | weaker in |\n|---|---|\n")
 	for _, w := range weaker {
