@@ -51,6 +51,7 @@
 //	reads.go      linearizable reads without a log entry
 //	transfer.go   handing leadership over
 //	late.go       a leader whose disk hangs goes
+//	placement.go  members that are to lead rather than others
 //	vote.go       giving votes, and refusing them
 //	conf.go       changes of the member set
 //	news.go       what becomes of the log, told to the extension and the electorate
