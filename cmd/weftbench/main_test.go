@@ -141,7 +141,7 @@ func TestBadCommandLines(t *testing.T) {
 		{[]string{"slow", "--kvdemo", "x", "--rounds", "4", "--out", "x.md"}, []string{"--out: 4 rounds, want 5 or more"}},
 		{
 			[]string{"slow", "--kvdemo", "x", "--faults", "dead,late", "--who", "all", "--link", "0s", "--for", "500ms"},
-			[]string{`--faults: "late", want one of dead, hang`, `--who: "all", want one of leader`, "--link: 0s, want 100µs to 1s", "--for: 500ms, want 501ms to"},
+			[]string{`--faults: "late", want one of dead, hang`, `--who: "all", want one of leader`, "--link: 0s, want 100µs to 1s", "--for: 500ms, want 1.001s to"},
 		},
 		{[]string{"reads", "--real", "--real-rounds", "3", "--out", "x.md"}, []string{"--out: 3 rounds, want 5 or more"}},
 		{[]string{"redis", "--kvdemo", "x", "--quick", "--out", "x.md"}, []string{"--out: 1 rounds, want 5 or more"}},
