@@ -21,6 +21,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/cmd/weftbench/internal/loop"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // dragonNode serves clients by a shard of dragonboat.
@@ -72,9 +73,21 @@ func runDragonboat(ctx context.Context, s settings, serve func(kvpb.KVServer) (s
 func (n *dragonNode) Put(ctx context.Context, req *kvpb.PutRequest) (*kvpb.PutResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	_, err := n.host.SyncPropose(ctx, n.session, loop.EncodePut(req.GetKey(), req.GetValue()))
-	return &kvpb.PutResponse{}, err
+	command := loop.EncodePut(req.GetKey(), req.GetValue())
+	for {
+		_, err := n.host.SyncPropose(ctx, n.session, command)
+		if !errors.Is(err, dragonboat.ErrSystemBusy) {
+			return &kvpb.PutResponse{}, err
+		}
+		// Its queue of proposals is full, and the command was not taken: the error says to try again later.
+		if err := lab.Sleep(ctx, dragonBusy); err != nil {
+			return nil, err
+		}
+	}
 }
+
+// dragonBusy is the time until a command is offered again.
+const dragonBusy = time.Millisecond
 
 // Status implements kvpb.KVServer.
 func (n *dragonNode) Status(context.Context, *kvpb.StatusRequest) (*kvpb.StatusResponse, error) {
