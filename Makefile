@@ -284,7 +284,7 @@ bench-outage: ## a follower is away for a minute under load, and comes back, int
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench outage --out docs/data/coded.md
 
 .PHONY: bench-slow
-bench-slow: etcd-released ## a leader or a follower of three is slow, hangs, is mute: Host, etcd and a minimal loop, into docs/data/slow.md (about 22 minutes)
+bench-slow: etcd-released ## a leader or a follower of three is slow, hangs, is mute: Host, etcd and a minimal loop, into docs/data/slow.md (half an hour or so)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench slow --sides weft,coded,etcd,loop --nodes 3 --who leader,follower \
 		--faults hang,disk,cpu,link,mute --out docs/data/slow.md $(BENCH)
 
@@ -343,7 +343,7 @@ papers: ## the figures of four papers beside Weft, in virtual time, into docs/pa
 	$(GO) run ./cmd/weftbench papers --out docs
 
 .PHONY: papers-real
-papers-real: etcd-released ## those figures that can run as processes of this machine, into docs/data/papers-real.md (about 30 minutes)
+papers-real: etcd-released ## those figures that can run as processes of this machine, into docs/data/papers-real.md (half an hour or so)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench papers --net real --out docs
 
 .PHONY: compartments

@@ -20,7 +20,7 @@ import (
 func TestBatchesWaitForEachOther(t *testing.T) {
 	c := newCluster(t, Weft, 1, 2, 3)
 	n := c.elect(1)
-	n.r.outbox.eager, n.r.outbox.maxBatch = 2, 10
+	n.r.cfg.EagerBatches, n.r.cfg.MaxBatchBytes = 2, 10
 	c.lose = func(m wire.Message) bool { return m.Class() == wire.ClassAppend }
 	batches := func() int { c.settle(); return len(n.r.outbox.batches) }
 	for i := range 5 {
@@ -175,7 +175,7 @@ func BenchmarkBatch(b *testing.B) {
 func TestLateCommandsAreRefused(t *testing.T) {
 	c := newCluster(t, Weft, 1, 2, 3)
 	n := c.elect(1)
-	n.r.outbox.eager = 1
+	n.r.cfg.EagerBatches = 1
 	n.r.outbox.typical = 5 * tick
 	begin := func(left int) Call {
 		c.calls++

@@ -165,13 +165,9 @@ func (c Config) Validate() error {
 // Validate returns an error that names every mistake, or nil, like Config.Validate.
 func (c Settings) Validate() error {
 	c = c.WithDefaults()
-	var errs []error
-	bad := func(field string, value any, want string) {
-		errs = append(errs, fmt.Errorf("%w: %s is %v, want %s", ErrInvalid, field, value, want))
-	}
-	if c.ID == raft.None || c.ID >= raft.LocalApplyThread {
-		bad("ID", c.ID, fmt.Sprintf("1 to %d", raft.LocalApplyThread-1))
-	}
+	var all mistakes
+	bad := all.add
+	c.idMistake(bad)
 	if c.Log == nil {
 		bad("Log", c.Log, "the group's log")
 	}
@@ -202,7 +198,20 @@ func (c Settings) Validate() error {
 	} {
 		f.check(bad)
 	}
-	return errors.Join(append(errs, c.validatePeers()...)...)
+	return errors.Join(append(all, c.validatePeers()...)...)
+}
+
+// mistakes are those of a configuration, each with the field, its value, and what it is to be.
+type mistakes []error
+
+func (m *mistakes) add(field string, value any, want string) {
+	*m = append(*m, fmt.Errorf("%w: %s is %v, want %s", ErrInvalid, field, value, want))
+}
+
+func (c Settings) idMistake(bad func(field string, value any, want string)) {
+	if c.ID == raft.None || c.ID >= raft.LocalApplyThread {
+		bad("ID", c.ID, fmt.Sprintf("1 to %d", raft.LocalApplyThread-1))
+	}
 }
 
 // boundedField is a field of sizes or numbers, up to math.MaxInt32.
@@ -270,13 +279,9 @@ func (c Config) equalMistakes() error {
 // ValidateCalls is Validate for a gateway, which has no log and no peers of its own.
 func (c Settings) ValidateCalls() error {
 	c = c.WithDefaults()
-	var errs []error
-	bad := func(field string, value any, want string) {
-		errs = append(errs, fmt.Errorf("%w: %s is %v, want %s", ErrInvalid, field, value, want))
-	}
-	if c.ID == raft.None || c.ID >= raft.LocalApplyThread {
-		bad("ID", c.ID, fmt.Sprintf("1 to %d", raft.LocalApplyThread-1))
-	}
+	var all mistakes
+	bad := all.add
+	c.idMistake(bad)
 	if c.Boot == 0 || c.Boot >= maxBoot {
 		bad("Boot", c.Boot, "1 or more")
 	}
@@ -284,7 +289,7 @@ func (c Settings) ValidateCalls() error {
 		bad("ElectionTick", c.ElectionTick, fmt.Sprintf("2 to %d", math.MaxInt32))
 	}
 	c.callMistakes(bad)
-	return errors.Join(errs...)
+	return errors.Join(all...)
 }
 
 func (c Settings) validatePeers() (errs []error) {

@@ -67,12 +67,8 @@ type outbox struct {
 	waitsSince uint64
 	// typical is about how long a batch is under way, from its making until it is
 	// handed to the apply stage.
-	typical time.Duration
-	// Settings, which are at most math.MaxInt32: an idle group is small.
-	maxBatch    int32  // bytes
-	maxCommands int32  // of a batch
-	window      int32  // batches
-	eager       int32  // batches allowed to leave before they are full
+	typical     time.Duration
+	maxCommands int    // of a batch: fewer at a gateway
 	lastTerm    uint64 // of the last entry handed to the apply stage
 }
 
@@ -114,9 +110,7 @@ type batch struct {
 }
 
 func newOutbox(c *calls, around aroundOutbox, boot uint64) outbox {
-	cfg := &c.cfg
-	return outbox{calls: c, around: around, boot: boot, next: 1, maxBatch: int32(cfg.MaxBatchBytes), maxCommands: maxBatchCommands,
-		window: int32(cfg.MaxBatches), eager: int32(cfg.EagerBatches)}
+	return outbox{calls: c, around: around, boot: boot, next: 1, maxCommands: maxBatchCommands}
 }
 
 // floor returns the least sequence whose fate is open.
@@ -225,8 +219,8 @@ func (o *outbox) sendBatches() {
 // batch ends, or after a tick: each entry costs every member about the same, with few
 // commands or with many, and a busy log makes the entry wait anyway.
 func (o *outbox) closes(ticks uint64) bool {
-	n := int32(len(o.batches))
-	return len(o.queue) > 0 && n < o.window && (n < o.eager || o.unbatched >= int(o.maxBatch) || ticks > o.waitsSince)
+	n := len(o.batches)
+	return len(o.queue) > 0 && n < o.cfg.MaxBatches && (n < o.cfg.EagerBatches || o.unbatched >= o.cfg.MaxBatchBytes || ticks > o.waitsSince)
 }
 
 // closeBatch makes a batch of the commands that wait, up to the limit.
@@ -235,7 +229,7 @@ func (o *outbox) closeBatch() {
 	var commands [][]byte
 	n := 0
 	for _, q := range o.queue {
-		if len(commands) > 0 && b.bytes+len(q.command) > int(o.maxBatch) || len(commands) == int(o.maxCommands) {
+		if len(commands) > 0 && b.bytes+len(q.command) > o.cfg.MaxBatchBytes || len(commands) == o.maxCommands {
 			break
 		}
 		n++

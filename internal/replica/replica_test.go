@@ -42,7 +42,7 @@ func TestProposeAtEveryNode(t *testing.T) {
 func TestBatchLimits(t *testing.T) {
 	c := newCluster(t, Weft, 1)
 	n := c.elect(1)
-	n.r.outbox.maxBatch = 10
+	n.r.cfg.MaxBatchBytes = 10
 	for _, s := range []string{"12345678", "12", "1", strings.Repeat("x", 50), "1"} {
 		c.propose(1, s)
 	}
@@ -301,7 +301,7 @@ func TestSnapshotPassesOver(t *testing.T) {
 	bothCores(t, func(t *testing.T, core NewCore) {
 		c := newCluster(t, core, 1, 2, 3)
 		for _, n := range c.nodes {
-			n.r.keep.maxEntries = 5
+			n.r.cfg.RetainEntries = 5
 		}
 		c.elect(1)
 		c.lose = func(m wire.Message) bool { return m.To == 3 && m.Class() == wire.ClassAppend }

@@ -26,8 +26,6 @@ import (
 type retention struct {
 	*facts
 
-	maxEntries, maxBytes uint64
-
 	// reported is the index up to which the state is durable, as the state machine says; durable is what
 	// counts of that.
 	//
@@ -37,7 +35,7 @@ type retention struct {
 	compacted uint64 // the last index given up
 	total     uint64 // bytes appended in this process
 	// marks are indexes and the total behind them, ascending, a few for each
-	// maxBytes.
+	// cfg.RetainBytes.
 	marks []sizeMark
 	// confs are configurations and the index from which each holds, ascending;
 	// the first holds at durable.
@@ -64,7 +62,7 @@ const marksPerBudget = 16
 // StateMachine.Load promises.
 func newRetention(f *facts) retention {
 	cfg, h := &f.cfg, f.host
-	k := retention{facts: f, maxEntries: cfg.RetainEntries, maxBytes: cfg.RetainBytes, reported: h.at.index, durable: h.at.index, holds: map[uint64]hold{}}
+	k := retention{facts: f, reported: h.at.index, durable: h.at.index, holds: map[uint64]hold{}}
 	k.configured()
 	if first, err := cfg.Log.FirstIndex(); err == nil {
 		k.compacted = first - 1
@@ -82,7 +80,7 @@ func (k *retention) appended(entries []*pb.Entry) (bytes uint64) {
 		k.marks = k.marks[:n-1] // replaced by another leader
 	}
 	k.total += bytes
-	if n := len(k.marks); n == 0 || k.total-k.marks[n-1].total >= k.maxBytes/marksPerBudget {
+	if n := len(k.marks); n == 0 || k.total-k.marks[n-1].total >= k.cfg.RetainBytes/marksPerBudget {
 		k.marks = append(k.marks, sizeMark{index: last, total: k.total})
 	}
 	return bytes
@@ -132,7 +130,7 @@ func (k *retention) count(stored uint64) (more bool) {
 func (k *retention) compact() *Compact {
 	to := k.held(k.target())
 	// A record for each entry would cost more than it frees.
-	if to <= k.compacted || to-k.compacted < k.maxEntries/marksPerBudget && !k.tooManyBytes() {
+	if to <= k.compacted || to-k.compacted < k.cfg.RetainEntries/marksPerBudget && !k.tooManyBytes() {
 		return nil
 	}
 	k.compacted = to
@@ -166,7 +164,7 @@ func (k *retention) held(to uint64) uint64 {
 		needs := max(h.index, p.Match)
 		switch {
 		case !k.leads(), k.stalled != nil, !member, h.sent && (needs >= to || !k.reachable(id)),
-			to > h.index && (to-h.index)/holdFactor >= k.maxEntries, (k.total-h.total)/holdFactor >= k.maxBytes:
+			to > h.index && (to-h.index)/holdFactor >= k.cfg.RetainEntries, (k.total-h.total)/holdFactor >= k.cfg.RetainBytes:
 			delete(k.holds, id)
 		default:
 			held = min(held, needs)
@@ -178,11 +176,11 @@ func (k *retention) held(to uint64) uint64 {
 // target returns the last index that is not worth keeping.
 func (k *retention) target() uint64 {
 	to := uint64(0)
-	if k.durable > k.maxEntries {
-		to = k.durable - k.maxEntries
+	if k.durable > k.cfg.RetainEntries {
+		to = k.durable - k.cfg.RetainEntries
 	}
 	for _, m := range k.marks {
-		if m.index <= k.durable && k.total-m.total >= k.maxBytes {
+		if m.index <= k.durable && k.total-m.total >= k.cfg.RetainBytes {
 			to = max(to, m.index)
 		}
 	}
@@ -191,5 +189,5 @@ func (k *retention) target() uint64 {
 
 // tooManyBytes reports whether a whole mark's worth of bytes can go.
 func (k *retention) tooManyBytes() bool {
-	return len(k.marks) > 1 && k.total-k.marks[1].total >= k.maxBytes
+	return len(k.marks) > 1 && k.total-k.marks[1].total >= k.cfg.RetainBytes
 }

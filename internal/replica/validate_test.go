@@ -87,7 +87,7 @@ func TestHeartbeatBehindCut(t *testing.T) {
 		c := newCluster(t, core, 1, 2, 3)
 		r := c.elect(1).r
 		commit, logTerm := r.last, r.state.Term
-		r.outbox.eager = 6
+		r.cfg.EagerBatches = 6
 		c.lose = func(wire.Message) bool { return true }
 		for range 5 {
 			c.propose(1, "nobody else hears of this")

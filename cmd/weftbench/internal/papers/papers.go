@@ -22,6 +22,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weftraft/weft/cmd/weftbench/internal/codingbench"
 	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/svg"
 )
@@ -76,6 +77,7 @@ type Bench struct {
 	// their data, and Rounds how often a load is measured.
 	Kvdemo, Etcd, Dir string
 	Rounds            int
+	measured          map[processLoad][]*codingbench.Cell
 }
 
 // Result is what was measured for a row.

@@ -58,7 +58,7 @@ func byProcesses(k kind, groups ...servers) func(*Bench) (*Result, error) {
 		}
 		apart, where, cells := 1.0, "", 0
 		for _, g := range groups {
-			measured, err := codingbench.Run(b.Ctx, b.processes(k, g))
+			measured, err := b.processes(k.clients, g)
 			if err != nil {
 				return nil, err
 			}
@@ -106,17 +106,32 @@ const (
 	long = 4 * time.Second
 )
 
-// processes is what to measure with processes.
-func (b *Bench) processes(k kind, g servers) codingbench.Config {
+// processLoad is a load of processes. Rows that show other figures of the same load share its measurement.
+type processLoad struct {
+	servers
+	clients int
+}
+
+// processes measures a load of processes.
+func (b *Bench) processes(clients int, g servers) ([]*codingbench.Cell, error) {
+	load := processLoad{g, clients}
+	if cells := b.measured[load]; cells != nil {
+		return cells, nil
+	}
 	c := codingbench.Config{
-		Kvdemo: b.Kvdemo, Dir: filepath.Join(b.Dir, fmt.Sprintf("%d-%d-%d", g.nodes, g.failed, time.Now().UnixNano())),
-		Nodes: []int{g.nodes}, Down: g.failed, Egress: []int{narrow}, Sizes: []int{64 << 10, 256 << 10}, Clients: []int{k.clients},
+		Kvdemo: b.Kvdemo, Dir: filepath.Join(b.Dir, fmt.Sprintf("%d-%d-%d", g.nodes, g.failed, clients)),
+		Nodes: []int{g.nodes}, Down: g.failed, Egress: []int{narrow}, Sizes: []int{64 << 10, 256 << 10}, Clients: []int{clients},
 		Rounds: b.Rounds, Time: long, Progress: b.Progress,
 	}
 	if b.Short {
 		c.Sizes, c.Time = c.Sizes[:1], 500*ms
 	}
-	return c
+	cells, err := codingbench.Run(b.Ctx, c)
+	if b.measured == nil {
+		b.measured = map[processLoad][]*codingbench.Cell{}
+	}
+	b.measured[load] = cells
+	return cells, err
 }
 
 // simulated is the same in virtual time.

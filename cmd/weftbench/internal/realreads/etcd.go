@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/cmd/weftbench/internal/load"
 	"github.com/weftraft/weft/cmd/weftbench/internal/readsbench"
 	"github.com/weftraft/weft/internal/lab"
 )
@@ -33,8 +34,7 @@ func (s etcd) addresses() []string { return s.Clients() }
 func (s etcd) close() error { return s.Close() }
 
 func (s etcd) put(ctx context.Context, conn grpc.ClientConnInterface, key string, value []byte) error {
-	_, err := etcdserverpb.NewKVClient(conn).Put(ctx, &etcdserverpb.PutRequest{Key: []byte(key), Value: value})
-	return err
+	return load.Etcd(conn).Put(ctx, key, value)
 }
 
 // get is a linearizable read, as etcd's are unless a client asks for another: the member that
