@@ -11,6 +11,8 @@ GOFMT ?= $(shell $(GO) env GOROOT)/bin/gofmt
 GOTEST ?=
 # How long each fuzz target runs.
 FUZZTIME ?= 30s
+# What Debian's package zookeeper brings.
+ZOOKEEPER ?= /usr/share/java/zookeeper.jar
 # The modules beside the main one, whose requirements its hosts need not have.
 # go.work names them.
 NESTED := cmd internal/apicheck internal/shim rawnode/metrics rawnode/tracing rafttest rafttest/lockstep rawnode/state/pebble
@@ -140,6 +142,10 @@ test-deploy: ## what is in deploy/: the Dockerfile's program is built, the compo
 .PHONY: test-bench-etcd
 test-bench-etcd: etcd-released ## weftbench reads --real measures released etcd, which is built first (about 2 minutes)
 	cd cmd && WEFTBENCH_TEST_ETCD=$(CURDIR)/.cache/etcd-released/etcd $(GO) test -count=1 -v -timeout 10m -run '^TestRealReadsOfEtcd$$' ./weftbench
+
+.PHONY: test-bench-zookeeper
+test-bench-zookeeper: ## weftbench reads --real measures ZooKeeper (half a minute; needs Debian's zookeeper)
+	cd cmd && WEFTBENCH_TEST_ZOOKEEPER=$(ZOOKEEPER) $(GO) test -count=1 -v -timeout 10m -run '^TestRealReadsOfZooKeeper$$' ./weftbench
 
 # The commits whose kvdemo the members run first; the second one knows gateways.
 UPGRADE_FROM ?= dbc16eb 8cc29f4
@@ -343,7 +349,7 @@ papers: ## the figures of four papers beside Weft, in virtual time, into docs/pa
 	$(GO) run ./cmd/weftbench papers --out docs
 
 .PHONY: papers-real
-papers-real: etcd-released ## those figures that can run as processes of this machine, into docs/data/papers-real.md (half an hour or so)
+papers-real: etcd-released ## those figures that can run as processes of this machine, into docs/data/papers-real.md (half an hour or so; needs Debian's zookeeper)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench papers --net real --out docs
 
 .PHONY: compartments
@@ -357,7 +363,7 @@ costs: ## what work takes of a processor, fitted to real processes, into docs/da
 .PHONY: bench-reads
 bench-reads: etcd-released ## reads by policy beside released etcd, leaders killed and responders that fail, real processes, into docs/data/reads.md (about 25 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench
-	bin/weftbench reads --real --etcd .cache/etcd-released/etcd --out docs/data/reads.md
+	bin/weftbench reads --real --etcd .cache/etcd-released/etcd $(if $(wildcard $(ZOOKEEPER)),--zookeeper $(ZOOKEEPER)) --out docs/data/reads.md
 	bin/weftbench kills --out docs/data/reads.md
 
 .PHONY: bench-etcd

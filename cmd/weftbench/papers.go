@@ -61,6 +61,9 @@ func newPapers() *cobra.Command {
 				if err := lab.Publishable(out, bench.Rounds); err != nil {
 					return err
 				}
+				if _, err := os.Stat(bench.ZooKeeper); bench.ZooKeeper != "" && err != nil {
+					return fmt.Errorf("--zookeeper: %w: apt-get install zookeeper brings it, and --zookeeper \"\" leaves its rows out", err)
+				}
 				write = func(measured []papers.Measured) error { return papers.WriteReal(out, measured, bench.Rounds) }
 				err = nodes.inData(data, func(kvdemo, dir string) (err error) {
 					bench.Kvdemo, bench.Dir = kvdemo, dir
@@ -91,6 +94,7 @@ func newPapers() *cobra.Command {
 	flags.StringVar(&net, "net", "sim", "sim: virtual time; real: the rows that can run on this machine")
 	flags.StringVar(&out, "out", "", "write papers.md, data/papers.md and the pictures into this directory; with --net real, data/papers-real.md")
 	flags.StringVar(&bench.Etcd, "etcd", ".cache/etcd-released/etcd", "with --net real: the program of etcd that make etcd-released built")
+	flags.StringVar(&bench.ZooKeeper, "zookeeper", "/usr/share/java/zookeeper.jar", "with --net real: the jar of Debian's package zookeeper")
 	flags.BoolVar(&bench.Short, "quick", false, "a fraction of each run, one round, to look at")
 	flags.IntVar(&bench.Rounds, "rounds", lab.LeastRounds, "with --net real: how often each load is measured for each side, in turn")
 	flags.StringVar(&data, "data", "", "with --net real: directory for the nodes' data (default: a temporary one)")

@@ -35,6 +35,7 @@ func (f *realFlags) add(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.cfg.Networks, "real-networks", []string{"wan", "geo"}, "with --real: wide networks with clients near each node")
 	flags.StringSliceVar(&f.cfg.Policies, "real-policies", nil, "with --real: policies there, each quoted if it has a comma (default: all)")
 	flags.StringVar(&f.cfg.Etcd, "etcd", "", "with --real: a server of released etcd (cd rafttest/etcd; go run . build --core upstream --out DIR), for rows of it")
+	flags.StringVar(&f.cfg.ZooKeeper, "zookeeper", "", "with --real: zookeeper.jar (/usr/share/java/zookeeper.jar of Debian's package zookeeper), for rows of it")
 	flags.StringVar(&f.data, "data", "", "with --real: directory for the nodes' data (default: a temporary one)")
 }
 
@@ -54,8 +55,8 @@ func (f *realFlags) run(cmd *cobra.Command, out outFlags) error {
 		if err := oneOf("real-policies", p, realreads.PolicyNames()...); err != nil {
 			return err
 		}
-		if (p == "etcd" || p == realreads.Serializable) && f.cfg.Etcd == "" {
-			return errors.New(fmt.Sprintf("--real-policies: %q needs a server of etcd, want --etcd PROGRAM as well", p))
+		if lacks := f.cfg.Lacks(p); lacks != "" {
+			return fmt.Errorf("--real-policies: %q needs a server, want --%s FILE as well", p, lacks)
 		}
 	}
 	self, err := os.Executable()

@@ -41,9 +41,10 @@ func TestRealReads(t *testing.T) {
 
 	for _, bad := range []struct{ flag, value, want string }{
 		{"--real-networks", "moon", `--real-networks: "moon", want one of wan, geo`},
-		{"--real-policies", "guess", `--real-policies: "guess", want one of etcd, stale etcd, ReadIndex`},
+		{"--real-policies", "guess", `--real-policies: "guess", want one of etcd, stale etcd, ZooKeeper, ZooKeeper, sync, ReadIndex`},
 		{"--real-sizes", "2", "--real-sizes: 2, want 3 to 9"},
-		{"--real-policies", "etcd", `--real-policies: "etcd" needs a server of etcd, want --etcd PROGRAM as well`},
+		{"--real-policies", "etcd", `--real-policies: "etcd" needs a server, want --etcd FILE as well`},
+		{"--real-policies", `"ZooKeeper, sync"`, `--real-policies: "ZooKeeper, sync" needs a server, want --zookeeper FILE as well`},
 	} {
 		_, _, err = weftbench(t, "reads", "--real", bad.flag, bad.value)
 		require.ErrorContains(t, err, bad.want)
@@ -69,4 +70,24 @@ func TestRealReadsOfEtcd(t *testing.T) {
 	require.Greater(t, row.Reads[0].P50, 25*time.Millisecond, "the leader asks a majority")
 	require.Greater(t, row.Reads[1].P50, 60*time.Millisecond, "and a follower asks the leader first")
 	require.Greater(t, row.Writes[1].P50, 60*time.Millisecond)
+}
+
+// ZooKeeper is measured over the same links: a server answers at once, after a sync it has asked the leader, and a write
+// takes a round trip to a majority.
+func TestRealReadsOfZooKeeper(t *testing.T) {
+	jar := os.Getenv("WEFTBENCH_TEST_ZOOKEEPER")
+	if jar == "" {
+		t.Skip("make test-bench-zookeeper runs this")
+	}
+	out, progress, err := weftbench(t, "reads", "--real", "--kvdemo", buildKvdemo(t), "--zookeeper", jar, "--data", t.TempDir(), "--real-time", "1s", "--real-rounds", "1",
+		"--real-networks", "wan", "--real-policies", `ZooKeeper,"ZooKeeper, sync"`, "--real-clients", "2", "--real-sizes", "3", "--json")
+	require.NoError(t, err, progress)
+	var r realreads.Results
+	require.NoError(t, json.Unmarshal([]byte(out), &r))
+	require.Len(t, r.Rows, 2)
+	at, synced := r.Rows[0], r.Rows[1]
+	require.Zero(t, at.Failed+synced.Failed)
+	require.Less(t, at.Reads[1].P50, 20*time.Millisecond, "a server has what it needs")
+	require.Greater(t, synced.Reads[1].P50, 35*time.Millisecond, "a server asks the leader")
+	require.Greater(t, at.Writes[0].P50, 25*time.Millisecond, "the leader asks a majority")
 }

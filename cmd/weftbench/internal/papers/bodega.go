@@ -51,7 +51,7 @@ var bodega = []Row{
 		Published: []Claim{{"more keys", "reads get faster, writes slower"}}, Ours: bodegaOurs, By: "reads", Run: byCoverage},
 	{Paper: "bodega", Number: "16", Title: "YCSB beside etcd and ZooKeeper", Setting: "WAN, 10000 keys, uniform and Zipf, workloads A, B, C, D, F", Sides: "EPaxos, PQR with leader leases, Quorum Leases, Bodega, etcd, ZooKeeper", Metric: "throughput, latency",
 		Published: []Claim{{"Bodega", "as ZooKeeper, and keeps up with stale reads of etcd"}, {"C: reads of etcd and ZooKeeper, Bodega", "0.3 ms, 1.2 ms"}, {"etcd, ZooKeeper with sync", "reads above 50 ms"}},
-		Ours:      bodegaOurs + "; uniform keys only, all sites are responders; etcd is a process, so that `--net real` runs it, with its default reads and with stale ones; ZooKeeper is not run, because its reads are not linearizable", By: "reads", Run: byYCSB, Real: ycsbBesideEtcd, Behind: writeCost},
+		Ours:      bodegaOurs + "; uniform keys only, all sites are responders; etcd and ZooKeeper are processes, so that `--net real` runs them: etcd with its default reads and with stale ones, ZooKeeper with and without a sync before each read", By: "reads", Run: byYCSB, Real: ycsbBeside, Behind: writeCost},
 }
 
 var bodegaNormal = []Claim{{"Bodega's reads beside earlier protocols (8a to 8f)", "5.6x to 13.1x faster"}, {"10% writes, Quorum Leases", "almost back at leader leases"}, {"10% writes, Bodega", "close to zero near responders"}}

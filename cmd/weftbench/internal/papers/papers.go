@@ -73,11 +73,11 @@ type Bench struct {
 	Progress io.Writer
 	// Short makes runs a fraction as long, for tests.
 	Short bool
-	// Kvdemo and Etcd, as released, are the programs of rows that run by processes, Dir is a directory for
-	// their data, and Rounds how often a load is measured.
-	Kvdemo, Etcd, Dir string
-	Rounds            int
-	measured          map[processLoad][]*codingbench.Cell
+	// Kvdemo, Etcd, as released, and ZooKeeper's jar are the programs of rows that run by processes, Dir is a
+	// directory for their data, and Rounds how often a load is measured.
+	Kvdemo, Etcd, ZooKeeper, Dir string
+	Rounds                       int
+	measured                     map[processLoad][]*codingbench.Cell
 }
 
 // Result is what was measured for a row.

@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
 
+	"github.com/weftraft/weft/cmd/internal/nodes"
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/cmd/weftbench/internal/load"
 	"github.com/weftraft/weft/cmd/weftbench/internal/readsbench"
@@ -33,14 +34,24 @@ func (s etcd) addresses() []string { return s.Clients() }
 
 func (s etcd) close() error { return s.Close() }
 
-func (s etcd) put(ctx context.Context, conn grpc.ClientConnInterface, key string, value []byte) error {
-	return load.Etcd(conn).Put(ctx, key, value)
+func (s etcd) dial(address string) (client, error) {
+	conn, err := nodes.Dial(address)
+	return etcdClient{conn, s.serializable}, err
+}
+
+type etcdClient struct {
+	*grpc.ClientConn
+	serializable bool
+}
+
+func (c etcdClient) put(ctx context.Context, key string, value []byte) error {
+	return load.Etcd(c).Put(ctx, key, value)
 }
 
 // get is a linearizable read, as etcd's are unless a client asks for another: the member that
 // is asked asks the leader, which asks a majority. Or it is a serializable one.
-func (s etcd) get(ctx context.Context, conn grpc.ClientConnInterface, key string) (value []byte, local bool, err error) {
-	resp, err := etcdserverpb.NewKVClient(conn).Range(ctx, &etcdserverpb.RangeRequest{Key: []byte(key), Serializable: s.serializable})
+func (c etcdClient) get(ctx context.Context, key string) (value []byte, local bool, err error) {
+	resp, err := etcdserverpb.NewKVClient(c).Range(ctx, &etcdserverpb.RangeRequest{Key: []byte(key), Serializable: c.serializable})
 	switch {
 	case err != nil:
 		return nil, false, err
@@ -76,5 +87,5 @@ func (cfg *Config) startEtcd(ctx context.Context, n readsbench.Network, p policy
 	if err := c.HandTo(ctx, c.Nodes[n.Leader-1]); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	return etcd{c, p.serializable}, nil
+	return etcd{c, p.name == Serializable}, nil
 }

@@ -23,7 +23,9 @@ func Report(cfg Config, r *Results) *lab.Section {
 			"there and back, %.0f%% writes of %d B, %d keys; each row took %v, %d times in turns with the others, and has the medians;\n"+
 			"behind ops a second and processor time stand the least and the greatest. All processes share the machine's processors, which bound the rows with\n"+
 			"most reads. The rows of etcd are five processes of released etcd, with the same leader, heartbeats, delays and clients; its reads are linearizable, which\n"+
-			"is its default, but for those of \"stale etcd\", which may be stale: a member answers from what it has. Every other row is Weft's. Times are in ms; means are those of the sites' means. Each value that is read is one that was written\n"+
+			"is its default, but for those of \"stale etcd\", which may be stale: a member answers from what it has.\n"+
+			"The rows of ZooKeeper, with the same leader, delays and clients, may be stale, too; with \"sync\" a read asks the leader first. Every other row is Weft's.\n"+
+			"Times are in ms; means are those of the sites' means. Each value that is read is one that was written\n"+
 			"to its key; `weftbench torture --leases` checks that histories are linearizable.\n\n"+
 			"In short:\n\n%s", cfg.Clients, 100*cfg.Writes, cfg.Value, cfg.Keys, cfg.Time, cfg.Rounds, strings.Join(inShort(r), "\n")),
 		Tables: []lab.Table{wideTable(r.Rows), cpuTable(r.CPU)},
@@ -77,7 +79,7 @@ func comparedBy(rows []Row, network, name string, of func(Row) float64, text fun
 	better := func(a, b *Row) bool { return b == nil || of(*a) < of(*b) }
 	for i := range rows {
 		r := &rows[i]
-		if r.Network != network || r.Policy == Serializable { // what may be stale is not compared
+		if r.Network != network || weaker(r.Policy) { // what may be stale is not compared
 			continue
 		}
 		if better(r, best) {
@@ -91,7 +93,7 @@ func comparedBy(rows []Row, network, name string, of func(Row) float64, text fun
 		}
 	}
 	for i := range rows {
-		if r := &rows[i]; etcd != nil && r.Network == network && r != etcd && r.Policy != Serializable && of(*r) > of(*etcd) {
+		if r := &rows[i]; etcd != nil && r.Network == network && r != etcd && !weaker(r.Policy) && of(*r) > of(*etcd) {
 			behind = append(behind, fmt.Sprintf("%s (%s)", r.Policy, text(*r)))
 		}
 	}

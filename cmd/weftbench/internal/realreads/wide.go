@@ -26,9 +26,9 @@ import (
 
 // Config says what to measure.
 type Config struct {
-	// Kvdemo and Self are programs: the nodes of the first part, and this one. Etcd is a
-	// server of released etcd; without it there is no row of etcd.
-	Kvdemo, Etcd, Self, Dir string
+	// Kvdemo and Self are programs: the nodes of the first part, and this one. Etcd is a server of
+	// released etcd, and ZooKeeper the file zookeeper.jar; without them their rows are left out.
+	Kvdemo, Etcd, ZooKeeper, Self, Dir string
 	// Networks and Policies are the rows of the first part; nil: all.
 	Networks, Policies []string
 	// Everywhere has all nodes be responders, and not only those that the network names.
@@ -103,18 +103,47 @@ type policy struct {
 	args  []string
 	named bool
 	read  *kvpb.ReadPolicy
-	// etcd is released etcd, with serializable reads or linearizable ones.
-	etcd, serializable bool
+	// start starts nodes that are not kvdemo's.
+	start func(*Config, context.Context, readsbench.Network, policy) (store, error)
 }
 
-// Serializable is the policy whose reads are not linearizable.
-const Serializable = "stale etcd"
+// The policies of other programs. Reads of etcd are linearizable by default; a member that is asked for a serializable one
+// answers from what it has, as every server of ZooKeeper does.
+const (
+	Etcd            = "etcd"
+	Serializable    = "stale etcd"
+	ZooKeeper       = "ZooKeeper"
+	SyncedZooKeeper = "ZooKeeper, sync"
+)
+
+// weaker reports whether reads of a policy may be stale: those after a sync, too, as a leader that was replaced and does not
+// know yet may answer it.
+func weaker(policy string) bool {
+	return policy == Serializable || policy == ZooKeeper || policy == SyncedZooKeeper
+}
+
+// Lacks returns which program a policy needs, as the name of a flag, or nothing if there is one.
+func (cfg *Config) Lacks(policy string) string {
+	switch policy {
+	case Etcd, Serializable:
+		if cfg.Etcd == "" {
+			return "etcd"
+		}
+	case ZooKeeper, SyncedZooKeeper:
+		if cfg.ZooKeeper == "" {
+			return "zookeeper"
+		}
+	}
+	return ""
+}
 
 func policies() []policy {
 	lease, notes := []string{"--leases"}, []string{"--leases", "--lease-notes"}
 	return []policy{
-		{name: "etcd", etcd: true},
-		{name: Serializable, etcd: true, serializable: true},
+		{name: Etcd, start: (*Config).startEtcd},
+		{name: Serializable, start: (*Config).startEtcd},
+		{name: ZooKeeper, start: (*Config).startZooKeeper},
+		{name: SyncedZooKeeper, start: (*Config).startZooKeeper},
 		{name: "ReadIndex"},
 		{name: "quorum read", read: &kvpb.ReadPolicy{Kind: kvpb.ReadPolicy_QUORUM}},
 		{name: "leader lease", args: lease},
@@ -130,7 +159,7 @@ func Run(ctx context.Context, cfg Config) (*Results, error) {
 		if !wanted(cfg.Networks, n.Name) {
 			continue
 		}
-		list := slices.DeleteFunc(policies(), func(p policy) bool { return !wanted(cfg.Policies, p.name) || p.etcd && cfg.Etcd == "" })
+		list := slices.DeleteFunc(policies(), func(p policy) bool { return !wanted(cfg.Policies, p.name) || cfg.Lacks(p.name) != "" })
 		byPolicy := make([][]Row, len(list))
 		err := lab.Turns(cfg.Rounds, len(list), func(_, side int) error {
 			p := list[side]
@@ -179,19 +208,26 @@ type store interface {
 	addresses() []string
 	// leader returns the site of the leader, from 1 on.
 	leader(ctx context.Context) (uint64, error)
-	get(ctx context.Context, conn grpc.ClientConnInterface, key string) (value []byte, local bool, err error)
-	put(ctx context.Context, conn grpc.ClientConnInterface, key string, value []byte) error
+	dial(address string) (client, error)
 	close() error
+}
+
+// client is a connection to a node. Its methods may be called at the same time.
+type client interface {
+	// get reads a key, and reports whether the node answered by its own leases.
+	get(ctx context.Context, key string) (value []byte, local bool, err error)
+	put(ctx context.Context, key string, value []byte) error
+	io.Closer
 }
 
 // row starts a cluster in a network, and measures it.
 func (cfg *Config) row(ctx context.Context, n readsbench.Network, p policy) (row Row, err error) {
 	row = Row{Network: n.Name, Policy: p.name}
-	start := cfg.startKvdemo
-	if p.etcd {
-		start = cfg.startEtcd
+	start := (*Config).startKvdemo
+	if p.start != nil {
+		start = p.start
 	}
-	s, err := start(ctx, n, p)
+	s, err := start(cfg, ctx, n, p)
 	if err != nil {
 		return row, err
 	}
@@ -231,14 +267,23 @@ func (s kvdemo) leader(ctx context.Context) (uint64, error) {
 	return uint64(n.ID), nil
 }
 
-func (s kvdemo) put(ctx context.Context, conn grpc.ClientConnInterface, key string, value []byte) error {
-	_, err := kvpb.NewKVClient(conn).Put(ctx, &kvpb.PutRequest{Key: key, Value: value})
+func (s kvdemo) dial(address string) (client, error) {
+	conn, err := nodes.Dial(address)
+	return kvClient{conn, s.p.read}, err
+}
+
+type kvClient struct {
+	*grpc.ClientConn
+	policy *kvpb.ReadPolicy
+}
+
+func (c kvClient) put(ctx context.Context, key string, value []byte) error {
+	_, err := kvpb.NewKVClient(c).Put(ctx, &kvpb.PutRequest{Key: key, Value: value})
 	return err
 }
 
-// get reads a key, and reports whether the node answered by its own leases.
-func (s kvdemo) get(ctx context.Context, conn grpc.ClientConnInterface, key string) (value []byte, local bool, err error) {
-	resp, err := kvpb.NewKVClient(conn).Get(ctx, &kvpb.GetRequest{Key: key, Policy: s.p.read})
+func (c kvClient) get(ctx context.Context, key string) (value []byte, local bool, err error) {
+	resp, err := kvpb.NewKVClient(c).Get(ctx, &kvpb.GetRequest{Key: key, Policy: c.policy})
 	by := resp.GetServed().GetBy()
 	return resp.GetValue(), by == "roster" || by == "lease", err
 }
@@ -281,7 +326,7 @@ func (cfg *Config) dir(name string) string {
 
 // fill writes every key once.
 func (cfg *Config) fill(ctx context.Context, s store, n readsbench.Network) error {
-	conn, err := nodes.Dial(s.addresses()[n.Leader-1])
+	conn, err := s.dial(s.addresses()[n.Leader-1])
 	if err != nil {
 		return err
 	}
@@ -289,7 +334,7 @@ func (cfg *Config) fill(ctx context.Context, s store, n readsbench.Network) erro
 	l := lab.Load{
 		Clients: 64, Calls: cfg.Keys, Timeout: time.Minute,
 		Do: func(ctx context.Context, c *lab.Call) error {
-			return s.put(ctx, conn, keyName(c.All), cfg.value(c.All, 0))
+			return conn.put(ctx, keyName(c.All), cfg.value(c.All, 0))
 		},
 	}
 	r, err := l.Run(ctx)
@@ -316,7 +361,7 @@ const (
 // The way from a client to its node and back is a part of each call.
 func (cfg *Config) load(ctx context.Context, s store, n readsbench.Network) (*lab.Result, error) {
 	sites := len(n.Sites)
-	conns := make([]*grpc.ClientConn, 0, sites*cfg.Clients)
+	conns := make([]client, 0, sites*cfg.Clients)
 	defer func() {
 		for _, c := range conns {
 			_ = c.Close() // nothing is under way
@@ -324,7 +369,7 @@ func (cfg *Config) load(ctx context.Context, s store, n readsbench.Network) (*la
 	}()
 	var draws []*rand.Rand
 	for i := range cap(conns) {
-		conn, err := nodes.Dial(s.addresses()[i%sites])
+		conn, err := s.dial(s.addresses()[i%sites])
 		if err != nil {
 			return nil, err
 		}
@@ -337,9 +382,9 @@ func (cfg *Config) load(ctx context.Context, s store, n readsbench.Network) (*la
 			key := rng.IntN(cfg.Keys)
 			time.Sleep(n.Client)
 			if rng.Float64() < cfg.Writes {
-				kind, err = write, s.put(ctx, conn, keyName(key), cfg.value(key, uint64(c.Client+1)<<32|uint64(c.Number)))
+				kind, err = write, conn.put(ctx, keyName(key), cfg.value(key, uint64(c.Client+1)<<32|uint64(c.Number)))
 			} else {
-				kind, err = cfg.read(ctx, s, conn, keyName(key))
+				kind, err = cfg.read(ctx, conn, keyName(key))
 			}
 			c.Kind = c.Client%sites*kindsOfASite + kind
 			return err
@@ -349,8 +394,8 @@ func (cfg *Config) load(ctx context.Context, s store, n readsbench.Network) (*la
 }
 
 // read reads a key and checks the value.
-func (cfg *Config) read(ctx context.Context, s store, conn grpc.ClientConnInterface, key string) (kind int, err error) {
-	value, local, err := s.get(ctx, conn, key)
+func (cfg *Config) read(ctx context.Context, conn client, key string) (kind int, err error) {
+	value, local, err := conn.get(ctx, key)
 	if local {
 		kind = localRead
 	}
