@@ -16,7 +16,7 @@ import (
 )
 
 // While few batches are under way each leaves at once; then the next waits until
-// it is full, one ends, or a tick passes.
+// it is full, one ends, or a moment has passed since the last one.
 func TestBatchesWaitForEachOther(t *testing.T) {
 	c := newCluster(t, Weft, 1, 2, 3)
 	n := c.elect(1)
@@ -31,15 +31,21 @@ func TestBatchesWaitForEachOther(t *testing.T) {
 	c.propose(1, "0123456")
 	require.Equal(t, 3, batches(), "it is full")
 	require.Zero(t, n.r.outbox.unbatched)
+	c.now += eagerEvery - 1
 	c.propose(1, "y")
 	require.Equal(t, 3, batches())
-	c.run(1)
-	require.Equal(t, 4, batches(), "it has waited for a tick")
-	c.propose(1, "z")
+	c.now++
+	c.propose(1, "y")
+	require.Equal(t, 4, batches(), "the last one left a moment ago")
+	c.propose(1, "y")
 	require.Equal(t, 4, batches())
+	c.run(1)
+	require.Equal(t, 5, batches(), "it has waited for a tick")
+	c.propose(1, "z")
+	require.Equal(t, 5, batches())
 	c.lose = func(wire.Message) bool { return false }
 	c.run(15)
-	require.Len(t, c.agree(), 8)
+	require.Len(t, c.agree(), 10)
 	require.Zero(t, n.r.outbox.unbatched)
 }
 

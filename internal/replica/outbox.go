@@ -54,17 +54,15 @@ type outbox struct {
 	*calls
 	around aroundOutbox
 
-	boot     uint64
-	newest   uint64       // a leader has heard of this boot, if it is not 0
-	sendings uint64       // so far, in this boot
-	next     uint64       // sequence of the next batch
-	queue    []queuedCall // not in a batch yet
-	batches  []*batch     // by sequence; their fate is open
-	queued   int          // bytes of commands
-	// unbatched is the bytes in queue, and waitsSince the tick at which it was
-	// last empty.
-	unbatched  int
-	waitsSince uint64
+	boot      uint64
+	newest    uint64        // a leader has heard of this boot, if it is not 0
+	sendings  uint64        // so far, in this boot
+	next      uint64        // sequence of the next batch
+	queue     []queuedCall  // not in a batch yet
+	batches   []*batch      // by sequence; their fate is open
+	queued    int           // bytes of commands
+	unbatched int           // bytes in queue
+	closedAt  time.Duration // when the last batch was made
 	// typical is about how long a batch is under way, from its making until it is
 	// handed to the apply stage.
 	typical     time.Duration
@@ -157,9 +155,6 @@ func (o *outbox) propose(call Call, command []byte, deadline Deadline) {
 		return
 	}
 	c := o.begin(call, op, deadline, waitLeader)
-	if len(o.queue) == 0 {
-		o.waitsSince = o.ticks
-	}
 	o.queue = append(o.queue, queuedCall{c, command})
 	o.queued += len(command)
 	o.unbatched += len(command)
@@ -200,7 +195,7 @@ func (o *outbox) sendBatches() {
 	if o.newest > o.boot && !slices.ContainsFunc(o.batches, func(b *batch) bool { return b.sends > 0 }) {
 		o.bootTaken(o.newest)
 	}
-	for o.closes(o.ticks) {
+	for o.closes() {
 		o.closeBatch()
 	}
 	for i := 0; i < len(o.batches); {
@@ -214,13 +209,19 @@ func (o *outbox) sendBatches() {
 	}
 }
 
+// eagerEvery is how long after a batch the next one leaves, whatever is under way. It bounds what
+// the entries of few commands cost: 500 a second.
+const eagerEvery = 4 * time.Millisecond
+
 // closes reports whether the waiting commands are to become a batch now. While few batches
 // are under way, nothing waits. With more, the next batch leaves when full, when another
-// batch ends, or after a tick: each entry costs every member about the same, with few
-// commands or with many, and a busy log makes the entry wait anyway.
-func (o *outbox) closes(ticks uint64) bool {
+// batch ends, or a moment after the last one: each entry costs every member about the same, with few
+// commands or with many, and a busy log makes the entry wait anyway. Where members are far from each
+// other a batch is under way for long, and costs nobody anything meanwhile.
+func (o *outbox) closes() bool {
 	n := len(o.batches)
-	return len(o.queue) > 0 && n < o.cfg.MaxBatches && (n < o.cfg.EagerBatches || o.unbatched >= o.cfg.MaxBatchBytes || ticks > o.waitsSince)
+	return len(o.queue) > 0 && n < o.cfg.MaxBatches &&
+		(n < o.cfg.EagerBatches || o.unbatched >= o.cfg.MaxBatchBytes || o.now-o.closedAt >= eagerEvery)
 }
 
 // closeBatch makes a batch of the commands that wait, up to the limit.
@@ -244,7 +245,7 @@ func (o *outbox) closeBatch() {
 		b.calls = append(b.calls, q.pendingCall)
 	}
 	o.queue = slices.Delete(o.queue, 0, n)
-	o.waitsSince = o.ticks
+	o.closedAt = o.now
 	if len(commands) == 0 {
 		return
 	}
