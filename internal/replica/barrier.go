@@ -16,9 +16,10 @@ import (
 // The barrier serves reads. A read without an answer from its policy waits for the next
 // round; a round asks for one index, on behalf of all reads that wait in its lane when the
 // round starts; once the state machine has applied that index, the reads are done. Each
-// lane has at most one round under way, so under load a round serves many reads. With
-// leases a round may have to go to the leader while later reads can be answered here, so a
-// lane whose round is a tick old goes on beside a new lane.
+// lane has at most one round under way, so under load a round serves many reads. A lane whose
+// round is a moment old goes on beside a new lane: where the leader is far a read need not wait
+// for two rounds, and with leases a round may have to go to the leader while later reads can be
+// answered here.
 type barrier struct {
 	*facts
 	around aroundReads
@@ -115,6 +116,9 @@ func (b *barrier) context(number uint64) []byte {
 	return binary.BigEndian.AppendUint64(ctx, number)
 }
 
+// maxRounds bounds the rounds under way.
+const maxRounds = 64
+
 // underWay returns the lane whose round has that name, or nil.
 func (b *barrier) underWay(context []byte) *readLane {
 	if len(context) != 16 || binary.BigEndian.Uint64(context) != b.boot {
@@ -134,7 +138,8 @@ func (b *barrier) await(w waitingRead, q question) {
 		q = question{} // only leases tell keys and nodes apart
 	}
 	l := b.lane(q)
-	if b.leased && l.asked && b.ticks > l.askedAt {
+	_, bounded := w.policy.(BoundedStaleness) // the round under way will do
+	if l.asked && !bounded && b.now-l.since >= eagerEvery && len(b.rounds) < maxRounds {
 		l = b.renew(l)
 	}
 	l.waiting = append(l.waiting, w)

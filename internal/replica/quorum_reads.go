@@ -5,6 +5,7 @@ package replica
 
 import (
 	"slices"
+	"time"
 
 	"go.etcd.io/raft/v3/quorum"
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -27,42 +28,55 @@ import (
 //
 // An entry at the end of a log may never be committed, if its leader was cut off: the entry
 // delays the read, and after a while the leader is asked instead.
+//
+// The reads that wait when a round begins share it. The next round begins when none is under way, or
+// a moment after the last one.
 type quorumReads struct {
-	waiting []waitingRead // for the next round
-	round   []waitingRead // in the round that is under way
-	number  uint64        // of the last round
-	asked   bool
+	waiting []waitingRead  // for the next round
+	rounds  []*quorumRound // under way, by number
+	number  uint64         // of the last round
+	begunAt time.Duration  // when it began
+}
+
+// quorumRound is a question to all members about the ends of their logs.
+type quorumRound struct {
+	number  uint64
+	reads   []waitingRead
 	askedAt uint64            // tick at which members were asked last
-	conf    *pb.ConfState     // V, of the round
+	conf    *pb.ConfState     // V
 	ends    map[uint64]uint64 // by member, as answered
 }
 
-func (q *quorumReads) empty() bool { return len(q.waiting)+len(q.round) == 0 }
+func (q *quorumReads) empty() bool { return len(q.waiting)+len(q.rounds) == 0 }
 
 // askQuorum begins a round if reads wait, asks again whoever has not answered, and lets
 // reads go to the leader that have waited for long.
 func (b *barrier) askQuorum() {
 	q := &b.quorum
-	if q.empty() {
-		q.asked = false
-		return
-	}
-	q.waiting, q.round = b.quorumInTime(q.waiting), b.quorumInTime(q.round)
-	switch {
-	case len(q.round) == 0 && len(q.waiting) > 0:
-		q.number++
-		q.asked, q.conf, q.ends = true, b.applied.conf, map[uint64]uint64{}
-		q.round, q.waiting = q.waiting, nil
-		b.count.QuorumRounds++
-		if slices.Contains(members.Voters(q.conf), b.cfg.ID) {
-			b.around.drain()
-			q.ends[b.cfg.ID] = b.last
+	q.waiting = b.quorumInTime(q.waiting)
+	q.rounds = slices.DeleteFunc(q.rounds, func(r *quorumRound) bool {
+		if r.reads = b.quorumInTime(r.reads); len(r.reads) > 0 && b.ticks-r.askedAt > uint64(b.cfg.HeartbeatTick) {
+			b.askEnds(r)
 		}
-		b.askEnds()
-		b.countEnds()
-	case q.asked && len(q.round) > 0 && b.ticks-q.askedAt > uint64(b.cfg.HeartbeatTick):
-		b.askEnds()
+		return len(r.reads) == 0
+	})
+	if n := len(q.rounds); len(q.waiting) > 0 && (n == 0 || n < maxRounds && b.now-q.begunAt >= eagerEvery) {
+		b.beginQuorumRound()
 	}
+}
+
+func (b *barrier) beginQuorumRound() {
+	q := &b.quorum
+	q.number++
+	r := &quorumRound{number: q.number, reads: q.waiting, conf: b.applied.conf, ends: map[uint64]uint64{}}
+	q.rounds, q.waiting, q.begunAt = append(q.rounds, r), nil, b.now
+	b.count.QuorumRounds++
+	if slices.Contains(members.Voters(r.conf), b.cfg.ID) {
+		b.around.drain()
+		r.ends[b.cfg.ID] = b.last
+	}
+	b.askEnds(r)
+	b.countEnds(r)
 }
 
 // quorumInTime returns the reads that go on, and lets the others ask the leader.
@@ -119,47 +133,47 @@ func (b *barrier) askLeaderInstead(w waitingRead) {
 }
 
 // askEnds asks the voters without an answer so far.
-func (b *barrier) askEnds() {
-	q := &b.quorum
-	q.askedAt = b.ticks
-	for _, id := range members.Voters(q.conf) {
-		if _, ok := q.ends[id]; !ok && id != b.cfg.ID {
-			b.around.askLogEnd(id, q.number)
+func (b *barrier) askEnds(r *quorumRound) {
+	r.askedAt = b.ticks
+	for _, id := range members.Voters(r.conf) {
+		if _, ok := r.ends[id]; !ok && id != b.cfg.ID {
+			b.around.askLogEnd(id, r.number)
 		}
 	}
 }
 
 // ended takes the end of a voter's log.
 func (b *barrier) ended(from uint64, m wire.LogEnd) {
-	q := &b.quorum
-	if !q.asked || m.Boot != b.boot || m.Number != q.number || !slices.Contains(members.Voters(q.conf), from) {
+	i := slices.IndexFunc(b.quorum.rounds, func(r *quorumRound) bool { return r.number == m.Number })
+	if i < 0 || m.Boot != b.boot {
 		return // to an earlier question
 	}
-	q.ends[from] = max(q.ends[from], m.Index)
-	b.countEnds()
+	if r := b.quorum.rounds[i]; slices.Contains(members.Voters(r.conf), from) {
+		r.ends[from] = max(r.ends[from], m.Index)
+		b.countEnds(r)
+	}
 }
 
-// countEnds ends the round if a majority has answered.
-func (b *barrier) countEnds() {
-	q := &b.quorum
+// countEnds ends a round if a majority has answered.
+func (b *barrier) countEnds(r *quorumRound) {
 	var sets quorum.JointConfig
-	for i, ids := range [][]uint64{q.conf.GetVoters(), q.conf.GetVotersOutgoing()} {
+	for i, ids := range [][]uint64{r.conf.GetVoters(), r.conf.GetVotersOutgoing()} {
 		sets[i] = quorum.MajorityConfig{}
 		for _, id := range ids {
 			sets[i][id] = struct{}{}
 		}
 	}
 	votes, index := map[uint64]bool{}, uint64(0)
-	for id, end := range q.ends {
+	for id, end := range r.ends {
 		votes[id], index = true, max(index, end)
 	}
 	if len(sets[0]) == 0 || sets.VoteResult(votes) != quorum.VoteWon {
 		return
 	}
-	for _, w := range q.round {
-		b.confirm(confirmedRead{waitingRead: w, index: index, asOf: -1, by: ServedByQuorum, conf: q.conf})
+	for _, w := range r.reads {
+		b.confirm(confirmedRead{waitingRead: w, index: index, asOf: -1, by: ServedByQuorum, conf: r.conf})
 	}
-	q.round, q.asked, q.ends = nil, false, nil
+	b.quorum.rounds = slices.DeleteFunc(b.quorum.rounds, func(other *quorumRound) bool { return other == r })
 }
 
 // quorumFailed reports whether a majority's word is not enough to end a read, and has the

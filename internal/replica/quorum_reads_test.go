@@ -253,3 +253,38 @@ func TestReadMayLackSomeEntries(t *testing.T) {
 	}
 	require.Equal(t, "ServedBy(5)", endOfServedBy.String())
 }
+
+// Reads share a round that has not begun. The next one begins a moment after the last, so that a read does not wait for
+// two rounds of members far away; but a read that may be a little stale waits for the one under way.
+func TestReadRoundsBeginAMomentAfterEachOther(t *testing.T) {
+	c := newCluster(t, Weft, 1, 2, 3)
+	c.elect(1)
+	c.lose = func(m wire.Message) bool { return m.To == 3 }
+	rounds := func() []uint64 {
+		c.settle()
+		n := c.nodes[3].r.Status().Counters
+		return []uint64{n.ReadRounds, n.QuorumRounds}
+	}
+	read := func(policies ...ReadPolicy) {
+		for _, p := range policies {
+			c.readWith(3, ReadOptions{Policy: p})
+		}
+	}
+	before := rounds()
+	is := func(index, quorum uint64) {
+		require.Equal(t, []uint64{before[0] + index, before[1] + quorum}, rounds())
+	}
+	read(ReadIndex{}, ReadIndex{}, QuorumRead{}, QuorumRead{})
+	is(1, 1)
+	c.now += eagerEvery - 1
+	read(ReadIndex{}, QuorumRead{})
+	is(1, 1)
+	c.now++
+	read(BoundedStaleness{Max: tick})
+	is(1, 2)
+	read(ReadIndex{}, QuorumRead{})
+	is(2, 2)
+	c.lose = func(wire.Message) bool { return false }
+	c.run(15)
+	require.True(t, c.nodes[3].r.reads.plain.empty() && c.nodes[3].r.reads.quorum.empty())
+}
