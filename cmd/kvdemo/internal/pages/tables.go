@@ -25,14 +25,14 @@ func tables(old []byte) ([]byte, error) {
 	text := place.ReplaceAllFunc(old, func(found []byte) []byte {
 		subsystems := string(place.FindSubmatch(found)[1])
 		var b strings.Builder
-		fmt.Fprintf(&b, "<!-- metrics: %s -->\n| metric | type | unit | labels | meaning |\n|---|---|---|---|---|\n", subsystems)
+		fmt.Fprintf(&b, "<!-- metrics: %s -->\n| metric | type | labels | meaning |\n|---|---|---|---|\n", subsystems)
 		for _, s := range strings.Fields(subsystems) {
 			rows := 0
 			left = slices.DeleteFunc(left, func(m metrics.Info) bool {
 				here := subsystem(m) == s
 				if here {
 					rows++
-					fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", m.Name, m.Type, unit(m), strings.Join(m.Labels, ", "), m.Help)
+					fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.Name, m.Type, strings.Join(m.Labels, ", "), m.Help)
 				}
 				return here
 			})
@@ -52,19 +52,4 @@ func tables(old []byte) ([]byte, error) {
 // subsystem is the second word of a metric's name.
 func subsystem(m metrics.Info) string {
 	return strings.SplitN(m.Name, "_", 3)[1]
-}
-
-// unit is that of a metric, as its name says.
-func unit(m metrics.Info) string {
-	for _, u := range []struct{ part, unit string }{
-		{"_timestamp_seconds", "Unix time"}, {"_seconds", "s"}, {"_bytes", "bytes"}, {"_ppm", "ppm"},
-	} {
-		if strings.Contains(m.Name, u.part) {
-			return u.unit
-		}
-	}
-	if m.Type == "gauge" && strings.HasPrefix(m.Help, "1 ") {
-		return "0 or 1"
-	}
-	return "number"
 }
