@@ -174,7 +174,7 @@ func (g *Group) Query(ctx context.Context, request []byte, options ...ReadOption
 // gateState is State at a gateway.
 func (g *Group) gateState() State {
 	s := g.gateway.Status()
-	state := State{Leader: s.Lead, Term: s.Term, Role: Gateway, Members: g.members(s.Members), CaughtUp: s.Lead != 0 && members.Has(s.Members, s.Home)}
+	state := State{Leader: s.Lead, Term: s.Term, Role: Gateway, Home: s.Home, Members: g.members(s.Members), CaughtUp: s.Lead != 0 && members.Has(s.Members, s.Home)}
 	select {
 	case <-g.gateway.Done():
 		state.Ended = true

@@ -380,6 +380,8 @@ type State struct {
 	Role Role
 	// Members are the members, ascending.
 	Members []Member
+	// Home, at a gateway, is the member that sends the results and the answers, or is asked to; 0: none.
+	Home uint64
 	// Stalled is why this node takes no commands, as its disk is full or late, or nil.
 	Stalled error
 	// CaughtUp says that, at some moment under the present leader, this node had applied all
@@ -402,7 +404,7 @@ type State struct {
 
 // equal compares all but the numbers that move all the time.
 func (s State) equal(o State) bool {
-	return s.Leader == o.Leader && s.Term == o.Term && s.Role == o.Role && slices.Equal(s.Members, o.Members) &&
+	return s.Leader == o.Leader && s.Term == o.Term && s.Role == o.Role && s.Home == o.Home && slices.Equal(s.Members, o.Members) &&
 		(s.Stalled == nil) == (o.Stalled == nil) && (s.Differs == nil) == (o.Differs == nil) && s.CaughtUp == o.CaughtUp && slices.Equal(s.Silent, o.Silent) &&
 		s.Removed == o.Removed && s.Ended == o.Ended
 }

@@ -102,6 +102,8 @@ func TestGatewaysServeClientsAndLoseNothingThatWasAcknowledged(t *testing.T) {
 	require.NotZero(t, r.code)
 	require.Contains(t, r.err, "is a gateway: ask a node")
 
+	eventually(t, "status shows the homes", func() bool { return strings.Count(g.do("", "status").out, "gateway, home ") == 2*len(g.endpoints) }) // of both groups
+
 	g.watchesAndSessions()
 	g.isWatched()
 

@@ -60,6 +60,7 @@ type groupResult struct {
 	Coding *codingResult `json:"coding,omitempty"`
 	Leases *leasesResult `json:"leases,omitempty"`
 	Reads  *readsResult  `json:"reads,omitempty"`
+	Home   uint64        `json:"home,omitempty"`
 }
 
 type linkResult struct {
@@ -121,6 +122,9 @@ func (r statusResult) rows() (rows [][]any) {
 		if r.Stalled != "" {
 			role += ", stalled"
 		}
+		if g.Home != 0 {
+			role = fmt.Sprintf("%s, home %d", role, g.Home)
+		}
 		rows = append(rows, append([]any{r.Endpoint, r.ID, g.Group, role, g.Leader, g.Term, g.Commit, g.Applied, g.Durable}, node...))
 		node = nil
 	}
@@ -146,7 +150,7 @@ func newStatusResult(n client.NodeStatus) statusResult {
 		r.Groups = append(r.Groups, groupResult{
 			Group: g.GetId(), Role: g.GetRole(), Leader: g.GetLeader(), Term: g.GetTerm(), Commit: g.GetCommit(),
 			Applied: g.GetApplied(), Durable: g.GetDurable(), FirstIndex: g.GetFirstIndex(), LastIndex: g.GetLastIndex(),
-			Coding: newCodingResult(g.GetCoding()), Leases: newLeasesResult(g.GetLeases()), Reads: newReadsResult(g.GetReads()),
+			Coding: newCodingResult(g.GetCoding()), Leases: newLeasesResult(g.GetLeases()), Reads: newReadsResult(g.GetReads()), Home: g.GetHome(),
 		})
 	}
 	for _, l := range s.GetLinks() {

@@ -17,6 +17,7 @@ func newHostNode() *cobra.Command {
 	var (
 		cfg     hostnode.Config
 		peers   string
+		members string
 		withEOF bool
 	)
 	cmd := &cobra.Command{
@@ -30,6 +31,11 @@ func newHostNode() *cobra.Command {
 			}
 			if cfg.Peers[cfg.ID] == "" {
 				return fmt.Errorf("--id: %d, want a member named in --peers", cfg.ID)
+			}
+			if members != "" {
+				if cfg.Members, err = nodes.ParsePeers(members); err != nil {
+					return err
+				}
 			}
 			ctx := cmd.Context()
 			if withEOF {
@@ -46,6 +52,7 @@ func newHostNode() *cobra.Command {
 	flags.StringVar(&cfg.Data, "data", "", "directory of this node's data")
 	flags.BoolVar(&cfg.Leases, "leases", false, "roster leases, with all voters as responders")
 	flags.IntVar(&cfg.BatchBytes, "batch-bytes", 0, "bytes of commands that share an entry (default: 256 KiB)")
+	flags.StringVar(&members, "gateway-of", "", "be a gateway of these members, id=host:port,...")
 	flags.BoolVar(&withEOF, "exit-with-stdin", false, "stop when standard input ends")
 	return cmd
 }

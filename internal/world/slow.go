@@ -27,7 +27,7 @@ type slowFloor struct{ Of, Least uint64 }
 func slowFloors() map[string]slowFloor {
 	return map[string]slowFloor{
 		"TestSim": {2000, 540}, "TestCoded": {2000, 520}, "TestCodedFalls": {1000, 250}, "TestLeased": {1500, 340},
-		"TestEarly": {300, 80}, "TestNodes": {1000, 235}, "TestGates": {150, 35},
+		"TestEarly": {300, 80}, "TestNodes": {1000, 235}, "TestGates": {150, 35}, "TestGatesBrief": {1850, 400},
 	}
 }
 

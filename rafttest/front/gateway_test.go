@@ -86,7 +86,8 @@ func TestGatewayProposesAndAsksWithoutAReplica(t *testing.T) {
 	require.Len(t, s.Members, 3)
 	eventually(t, func() bool { return g.Leader() != 0 && g.Leader() == all[1].group.Leader() }, "the gateway and a node know the same leader")
 	eventually(t, func() bool { return g.State().Members[2].Address == all[3].options.Peers[3] }, "the gateway learns the address of node 3")
-	eventually(t, func() bool { st := g.Gateway().Status(); return st.Home != 0 && st.Home != st.Lead }, "a follower is the home")
+	eventually(t, func() bool { s := g.State(); return s.Home != 0 && s.Home != s.Leader }, "a follower is the home")
+	require.Zero(t, all[1].group.State().Home, "a node has none")
 }
 
 // The gateway learns from connections where nodes stand, and moves while calls go on; none fails.

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weftraft/weft/internal/replica"
@@ -37,11 +38,28 @@ func drawGates(d world.Draws) gatePlan {
 	return p
 }
 
+// shorten makes a run with gateways brief: one small group with small commands, and all that happens a number of times as often as in
+// other runs, for a time that is shorter by the same number.
+func (p *plan) shorten(d world.Draws) {
+	const times = 4
+	p.duration /= times
+	p.groups, p.voters, p.clients = 1, world.Pick(d, 1, 3, 3, 3, 3, 4), 2+d.IntN(2)
+	p.largest = min(p.largest, 1<<10)
+	for _, t := range []*time.Duration{
+		&p.deadline, &p.outage, &p.crash, &p.kill, &p.tornWrite, &p.partition, &p.isolate, &p.oneWay, &p.slowLink, &p.holdLink,
+		&p.slowDisk, &p.fullDisk, &p.hungDisk, &p.slowMachine, &p.damage, &p.pause, &p.transfer, &p.campaign,
+		&p.gates.crash, &p.gates.cutOff, &p.gates.pause,
+	} {
+		*t /= times
+	}
+	p.think, p.deadline = p.think/2, max(p.deadline, electionTime)
+}
+
 // gateReach counts what gateways came to. None may be zero.
 type gateReach struct {
 	Batches, Commands, Resent, Homes, Superseded, Gaps uint64
 	Nearer                                             uint64 // moves into the zone of the gateway
-	Queries, QueriesAgain                              uint64
+	Queries, QueriesAgain, AtReaders                   uint64 // AtReaders: queries answered by learners
 	Refused, Unknown                                   uint64 // calls
 	Crashes, CutOffs, Pauses, EarlierNodes             uint64
 	ReportsAgain                                       uint64 // by homes
@@ -386,6 +404,9 @@ func (n *node) countReports() {
 
 // Asked answers a query of a gateway.
 func (m *member) Asked(q replica.Query) {
+	if slices.Contains(m.conf().GetLearners(), m.n.id) {
+		m.n.w.gateReach.AtReaders++
+	}
 	m.n.cpu.Add(func() (time.Duration, func()) {
 		return m.n.w.plan.costs.Call, func() {
 			data := binary.LittleEndian.AppendUint32(nil, m.state.registers[q.Request[0]].value)

@@ -110,6 +110,9 @@ func drawPlan(seed uint64, opts options) plan {
 	}
 	if opts.Gates {
 		p.gates = drawGates(world.NewDraws(seed, 12))
+		if opts.Brief {
+			p.shorten(world.NewDraws(seed, 18))
+		}
 	}
 	if opts.tune != nil {
 		opts.tune(&p)

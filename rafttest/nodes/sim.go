@@ -122,6 +122,9 @@ func (w *sim) found(seed uint64) {
 func (w *sim) begin() {
 	w.beginFaults()
 	w.beginGates()
+	if w.opts.Brief { // nothing happens without a leader
+		w.After(tickTime, w.campaign)
+	}
 	for _, g := range w.groups {
 		for range w.plan.clients {
 			w.addClient(g)

@@ -123,15 +123,25 @@ func TestJoints(t *testing.T) {
 	}
 }
 
-var gateSeeds = flag.Uint64("gate-seeds", 150, "how many seeds TestGates runs, from -first on")
+var (
+	gateSeeds      = flag.Uint64("gate-seeds", 150, "how many seeds TestGates runs, from -first on")
+	briefGateSeeds = flag.Uint64("brief-gate-seeds", 1850, "how many seeds TestGatesBrief runs, likewise")
+)
 
 // TestGates runs nodes and gateways, and clients at both.
-func TestGates(t *testing.T) {
-	n := *gateSeeds
+func TestGates(t *testing.T) { runGates(t, options{Gates: true}, *gateSeeds, 150) }
+
+// TestGatesBrief runs twelve times as many small clusters as TestGates for twice its processor time. Together the two are 2,000 seeds with
+// gateways, all that there are: no other test of a simulator has any.
+func TestGatesBrief(t *testing.T) {
+	runGates(t, options{Gates: true, Brief: true}, *briefGateSeeds, 1850)
+}
+
+// runGates runs n seeds with gateways. So many as floor come to all that is counted.
+func runGates(t *testing.T, opts options, n, floor uint64) {
 	if testing.Short() {
-		n = min(n, 50)
+		n = min(n, floor/3)
 	}
-	opts := options{Gates: true}
 	if *oneSeed != 0 {
 		n, *firstSeed = 1, *oneSeed
 		if testing.Verbose() {
@@ -149,7 +159,7 @@ func TestGates(t *testing.T) {
 		slow.Add(r.Reached)
 		gates.Add(r.Gates)
 		if r.Err != nil {
-			t.Errorf("seed %d: %v\nplan: %s\nagain: go test ./rafttest/nodes -run 'TestGates$' -seed %d -v\n%s", r.Seed, r.Err, r.Plan, r.Seed, r.Story)
+			t.Errorf("seed %d: %v\nplan: %s\nagain: go test ./rafttest/nodes -run '%s$' -seed %d -v\n%s", r.Seed, r.Err, r.Plan, t.Name(), r.Seed, r.Story)
 			failed++
 		}
 		return failed < 5
@@ -157,7 +167,13 @@ func TestGates(t *testing.T) {
 	t.Logf("%d seeds in %v\n%s\n%s", n, time.Since(begun).Round(time.Millisecond), reached, world.Table(gates))
 	t.Log(slow)
 	require.Empty(t, slow.Fewer(t.Name()), "too few seeds have these faults")
-	if n >= 150 && failed == 0 {
+	if n >= floor && failed == 0 {
 		require.Empty(t, world.Zeros(gates), "never reached")
+		for i, of := range []uint64{
+			reached.Crashes, reached.Kills, reached.TornWrites, reached.Partitions, reached.Isolations, reached.OneWay, reached.Pauses, reached.FullDisks, reached.ChangesDone,
+			reached.Joins, reached.Transfers, reached.SnapshotsRestored, reached.Repeated, reached.RosterReads, reached.LeaseReads, reached.QuorumReads, reached.NamesJoined, reached.RelaysPassed,
+		} {
+			require.NotZero(t, of, i)
+		}
 	}
 }

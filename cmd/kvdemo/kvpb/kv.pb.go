@@ -4167,7 +4167,7 @@ func (x *StatusResponse_Member) GetAddress() string {
 type StatusResponse_Group struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Id      uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Role    string                 `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`      // "leader", "follower", "candidate", "pre-candidate" or "learner"
+	Role    string                 `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`      // "leader", "follower", "candidate", "pre-candidate" or "learner"; "gateway"
 	Leader  uint64                 `protobuf:"varint,3,opt,name=leader,proto3" json:"leader,omitempty"` // 0: none known
 	Term    uint64                 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`
 	Commit  uint64                 `protobuf:"varint,5,opt,name=commit,proto3" json:"commit,omitempty"`
@@ -4179,6 +4179,7 @@ type StatusResponse_Group struct {
 	Coding        *StatusResponse_Coding `protobuf:"bytes,10,opt,name=coding,proto3" json:"coding,omitempty"` // absent if this node does not code
 	Leases        *StatusResponse_Leases `protobuf:"bytes,11,opt,name=leases,proto3" json:"leases,omitempty"` // absent if this node runs without roster leases
 	Reads         *StatusResponse_Reads  `protobuf:"bytes,12,opt,name=reads,proto3" json:"reads,omitempty"`
+	Home          uint64                 `protobuf:"varint,13,opt,name=home,proto3" json:"home,omitempty"` // of a gateway: the node that sends it results and answers, or is asked to; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4295,6 +4296,13 @@ func (x *StatusResponse_Group) GetReads() *StatusResponse_Reads {
 		return x.Reads
 	}
 	return nil
+}
+
+func (x *StatusResponse_Group) GetHome() uint64 {
+	if x != nil {
+		return x.Home
+	}
+	return 0
 }
 
 // Reads of a group at this node that ended well, by what they rest on, since the
@@ -5329,7 +5337,7 @@ const file_kvpb_kv_proto_rawDesc = "" +
 	"\x04span\x18\x01 \x01(\v2\x14.weft.kvdemo.v1.SpanR\x04span\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\x04R\x05nodes\x12\x14\n" +
 	"\x05tuned\x18\x03 \x01(\bR\x05tuned\"\x0f\n" +
-	"\rStatusRequest\"\xf9\x17\n" +
+	"\rStatusRequest\"\x8d\x18\n" +
 	"\x0eStatusResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\x04R\acluster\x12\x12\n" +
@@ -5365,7 +5373,7 @@ const file_kvpb_kv_proto_rawDesc = "" +
 	"\x0ereceived_bytes\x18\x03 \x01(\x04R\rreceivedBytes\x1a2\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\x1a\x9d\x03\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x1a\xb1\x03\n" +
 	"\x05Group\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x16\n" +
@@ -5381,7 +5389,8 @@ const file_kvpb_kv_proto_rawDesc = "" +
 	"\x06coding\x18\n" +
 	" \x01(\v2%.weft.kvdemo.v1.StatusResponse.CodingR\x06coding\x12=\n" +
 	"\x06leases\x18\v \x01(\v2%.weft.kvdemo.v1.StatusResponse.LeasesR\x06leases\x12:\n" +
-	"\x05reads\x18\f \x01(\v2$.weft.kvdemo.v1.StatusResponse.ReadsR\x05reads\x1a{\n" +
+	"\x05reads\x18\f \x01(\v2$.weft.kvdemo.v1.StatusResponse.ReadsR\x05reads\x12\x12\n" +
+	"\x04home\x18\r \x01(\x04R\x04home\x1a{\n" +
 	"\x05Reads\x12\x16\n" +
 	"\x06roster\x18\x01 \x01(\x04R\x06roster\x12\x14\n" +
 	"\x05lease\x18\x02 \x01(\x04R\x05lease\x12\x16\n" +

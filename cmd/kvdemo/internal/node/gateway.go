@@ -344,7 +344,7 @@ func (g *gateway) Status(context.Context, *kvpb.StatusRequest) (*kvpb.StatusResp
 	s := &kvpb.StatusResponse{Id: g.cfg.ID, Cluster: g.cfg.Cluster, Role: string(weft.Gateway), UptimeMs: uint64(time.Since(g.started).Milliseconds())}
 	for i, group := range g.groups {
 		at := group.Gateway().Status()
-		s.Groups = append(s.Groups, &kvpb.StatusResponse_Group{Id: uint64(i + 1), Role: string(weft.Gateway), Leader: at.Lead, Term: at.Term, Applied: at.Applied})
+		s.Groups = append(s.Groups, &kvpb.StatusResponse_Group{Id: uint64(i + 1), Role: string(weft.Gateway), Leader: at.Lead, Term: at.Term, Applied: at.Applied, Home: at.Home})
 	}
 	s.Leader, s.Term, s.Applied = s.Groups[0].GetLeader(), s.Groups[0].GetTerm(), s.Groups[0].GetApplied()
 	return s, nil

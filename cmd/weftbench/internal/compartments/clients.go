@@ -20,6 +20,7 @@ type Outcome struct {
 	Egress        float64       // bytes that the first leader sent, for a write
 	Crossed       float64       // bytes that went from zone to zone, for a write
 	LeaderPer     time.Duration // processor time of the first leader for a write
+	LeaderCall    time.Duration // and for a call
 	// AllPer is the processor time of all processes, and AllBytes what they sent, for a call.
 	AllPer   time.Duration
 	AllBytes float64
@@ -59,7 +60,8 @@ type client struct {
 	w        *sim
 	at       *process // for writes
 	writes   end      // there
-	reader   *member
+	readsAt  *process
+	reader   end     // there
 	reads    float64 // share
 	answered bool
 }
@@ -97,6 +99,9 @@ func run(bed Bed, plan Plan) (Outcome, error) {
 		o.AllPer, o.AllBytes = o.AllPer/time.Duration(n), o.AllBytes/float64(n)
 	}
 	lead := int(w.groups[0].leader().id) - 1
+	if n := w.load.writes + w.load.reads; n > 0 {
+		o.LeaderCall = (after[lead] - spent[lead]) / time.Duration(n)
+	}
 	if w.load.writes > 0 {
 		o.Crossed = float64(w.crossed()-crossed) / float64(w.load.writes)
 		o.Egress = float64(sentAfter[lead]-sent[lead]) / float64(w.load.writes)
@@ -164,19 +169,22 @@ func (w *sim) join() {
 		if w.plan.Spread {
 			m = g.voters[turn%len(g.voters)]
 		}
-		c := &client{w: w, at: m.process, writes: m, reader: m, reads: w.plan.Reads}
+		c := &client{w: w, at: m.process, writes: m, reads: w.plan.Reads}
 		if n := w.plan.Gateways; n > 0 {
 			c.at = w.processes[w.plan.Machines()-n+turn%n]
 			c.writes = c.at.ends[g.id-1]
 		}
+		c.readsAt, c.reader = c.at, c.writes
 		if len(g.readers) > 0 {
-			c.reader = g.readers[turn%len(g.readers)]
+			r := g.readers[turn%len(g.readers)]
+			c.readsAt, c.reader = r.process, r
 		}
 		add(c)
 	}
 	for i := range w.plan.ReadClients * w.plan.Readers {
 		g, turn := w.groups[i%len(w.groups)], i/len(w.groups)
-		add(&client{w: w, reader: g.readers[turn%len(g.readers)], reads: 1})
+		r := g.readers[turn%len(g.readers)]
+		add(&client{w: w, readsAt: r.process, reader: r, reads: 1})
 	}
 }
 
@@ -187,7 +195,7 @@ func (c *client) next() {
 	done := func() { w.After(w.Delay, func() { c.done(begun, reads) }) }
 	w.After(w.Delay, func() {
 		if reads {
-			c.reader.serve(w.callCost(0), func() { c.reader.read(done) })
+			c.readsAt.serve(w.callCost(0), func() { c.reader.read(done) })
 			return
 		}
 		c.at.serve(w.callCost(len(w.load.command)), func() { c.writes.propose(w.load.command, done) })

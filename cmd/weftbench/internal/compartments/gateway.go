@@ -81,8 +81,19 @@ func (x *gateway) receive(m wire.Message) {
 
 // propose has the gateway take a command.
 func (x *gateway) propose(command []byte, done func()) {
+	x.call(x.w.Costs.Propose, done, func(g *replica.Gateway, call replica.Call) { g.Propose(call, command, x.w.Now()+longest) })
+}
+
+// read has the gateway take a query, which costs it what a read costs a Host.
+func (x *gateway) read(done func()) {
+	x.call(x.w.Costs.Read, done, func(g *replica.Gateway, call replica.Call) {
+		g.Query(call, nil, replica.ReadOptions{Policy: x.w.plan.Policy}, x.w.Now()+longest)
+	})
+}
+
+func (x *gateway) call(cost time.Duration, done func(), begin func(*replica.Gateway, replica.Call)) {
 	x.last++
 	call := x.last
 	x.waiting[call] = done
-	x.post(x.w.Costs.Propose, func(g *replica.Gateway) { g.Propose(call, command, x.w.Now()+longest) })
+	x.post(cost, func(g *replica.Gateway) { begin(g, call) })
 }

@@ -123,7 +123,14 @@ func (m *member) propose(command []byte, done func()) {
 
 // read has the replica take a linearizable read.
 func (m *member) read(done func()) {
-	m.call(m.w.Costs.Read, done, func(r *replica.Replica, call replica.Call) { r.Read(call, m.w.Now()+longest) })
+	m.call(m.w.Costs.Read, done, func(r *replica.Replica, call replica.Call) {
+		r.ReadWith(call, replica.ReadOptions{Policy: m.w.plan.Policy}, m.w.Now()+longest)
+	})
+}
+
+// Asked answers a query of a gateway, whose home this is: one more read.
+func (m *member) Asked(q replica.Query) {
+	m.drive.Post(m.w.Costs.Read, func(r *replica.Replica) { r.Answered(q, wire.Reply{Code: wire.Answered}) })
 }
 
 func (m *member) call(cost time.Duration, done func(), begin func(*replica.Replica, replica.Call)) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
 	"github.com/weftraft/weft/cmd/weftbench/internal/hostnode"
+	"github.com/weftraft/weft/internal/replica"
 )
 
 // Bed is what all runs share.
@@ -29,7 +30,7 @@ type Plan struct {
 	Replicas int // voters of each group; 0 means Members
 	Groups   int // each begins Members/Groups machines behind the one before, with its leader
 	Readers  int // learners of each group, which serve reads
-	Gateways int // processes without a replica, at which clients write
+	Gateways int // processes without a replica, at which clients call
 	// Batches has commands share entries, and entries share messages.
 	Batches bool
 	// Spread has clients call at all members, and not at the leader of their group alone.
@@ -37,8 +38,11 @@ type Plan struct {
 
 	Way     hostnode.Kind // of clients to their processes
 	Clients int           // a closed loop each, spread evenly over groups
-	// Reads is the share of calls that are linearizable reads; readers serve them, if there are any.
+	// Reads is the share of calls that are linearizable reads; readers serve them, if there are any, and else the
+	// process at which the client writes.
 	Reads float64
+	// Policy is how these reads come about; nil is ReadIndex.
+	Policy replica.ReadPolicy
 	// ReadClients are clients that only read, at each reader.
 	ReadClients int
 	// Names has leaders send names in the place of batches that the receiver forwarded.

@@ -161,17 +161,18 @@ func beside(cells []Cell) lab.Table {
 
 // mixed has calls a second by the share of reads.
 func mixed(cells []Cell) lab.Table {
-	t := lab.Table{Heading: "## Reads", Title: "Calls a second by the share of linearizable reads (ReadIndex; clients by gRPC, with batches), and the busiest processor:", Rows: [][]string{{"machines"}}}
+	t := lab.Table{Heading: "## Reads", Title: "Calls a second by the share of linearizable reads (clients by gRPC, with batches), and the busiest processor:", Rows: [][]string{{"machines", "reads by"}}}
 	for _, r := range mixReads {
 		t.Rows[0] = append(t.Rows[0], percent(r)+" reads")
 	}
 	for i, c := range cells {
 		if i%len(mixReads) == 0 {
-			t.Rows = append(t.Rows, []string{fmt.Sprintf("%d members, %d readers", c.Plan.Members, c.Plan.Readers)})
+			t.Rows = append(t.Rows, []string{c.Plan.words(), c.Plan.readsBy()})
 		}
 		last := &t.Rows[len(t.Rows)-1]
 		*last = append(*last, number(c.Rate())+", "+c.Busiest().Kind)
 	}
+	t.Notes = []string{"A query of a client at a gateway costs the gateway what a read costs a member, and its home, which answers, as much again; with the frames\nbetween them, and what the policy asks of the leader or of a majority. Readers answer clients of their own."}
 	return t
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
 	"github.com/weftraft/weft/cmd/weftbench/internal/hostnode"
+	"github.com/weftraft/weft/internal/replica"
 )
 
 func bed() Bed {
@@ -89,4 +90,24 @@ func TestGatewaysTakeCallsOffMembers(t *testing.T) {
 	require.Greater(t, gateways.Rate(), 2*members.Rate())
 	require.Less(t, gateways.LeaderPer, members.LeaderPer/2)
 	require.Equal(t, "gateway", gateways.Busiest().Kind)
+}
+
+// TestQueriesCostTheGatewayAndItsHome has one client, whose every read does the same.
+func TestQueriesCostTheGatewayAndItsHome(t *testing.T) {
+	b := bed()
+	b.Costs = costs.Costs{Read: 10 * time.Microsecond}
+	for _, policy := range policies {
+		p := Plan{Members: 3, Groups: 1, Batches: true, Gateways: 1, Clients: 1, Reads: 1, Policy: policy}
+		o, err := run(b, p)
+		require.NoError(t, err)
+		require.InDelta(t, 20*time.Microsecond, o.AllPer, float64(time.Microsecond), p.readsBy())
+		require.Zero(t, o.LeaderCall, "the home is a follower")
+	}
+	b.Costs = costs.Costs{Message: time.Microsecond}
+	asked := func(policy replica.ReadPolicy) time.Duration {
+		o, err := run(b, Plan{Members: 3, Groups: 1, Batches: true, Gateways: 1, Clients: 1, Reads: 1, Policy: policy})
+		require.NoError(t, err)
+		return o.LeaderCall
+	}
+	require.Greater(t, asked(nil), 2*asked(replica.QuorumRead{}), "ReadIndex has the leader ask a majority; a quorum read asks the leader as one of them")
 }

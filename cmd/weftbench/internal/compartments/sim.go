@@ -54,6 +54,7 @@ type end interface {
 	tick()
 	receive(m wire.Message)
 	propose(command []byte, done func())
+	read(done func())
 }
 
 // newSim makes all processes, and waits until each group has its leader.

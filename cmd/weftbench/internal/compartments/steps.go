@@ -12,6 +12,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
 	"github.com/weftraft/weft/cmd/weftbench/internal/hostnode"
+	"github.com/weftraft/weft/internal/replica"
 )
 
 // Step is one more compartment than the step before has.
@@ -180,14 +181,20 @@ func At(cells []Cell, step string, clients int) *Cell {
 // shares of reads among the calls of a mix.
 var mixReads = []float64{0, 0.5, 0.9, 0.99}
 
-// mixes runs mixes of reads and writes, with batches: at three members, and with readers.
+// mixPlans are deployments for mixes: members alone, with readers, and with gateways, at which a read costs the gateway and its
+// home a read each.
+func mixPlans() []Plan {
+	return []Plan{{}, {Readers: 3}, {Readers: 6}, {Gateways: 8}, {Gateways: 8, Policy: replica.QuorumRead{}}}
+}
+
+// mixes runs mixes of reads and writes, with batches, at three members.
 func (cfg Config) mixes(ctx context.Context) (cells []Cell, err error) {
-	for _, readers := range []int{0, 3, 6} {
+	for _, p := range mixPlans() {
 		for _, reads := range mixReads {
-			p := Plan{Members: voters, Groups: 1, Spread: true, Batches: true, Readers: readers, Reads: reads, Clients: slices.Max(cfg.Clients), Way: hostnode.RPC}
+			p.Members, p.Groups, p.Spread, p.Batches, p.Reads, p.Clients, p.Way = voters, 1, true, true, reads, slices.Max(cfg.Clients), hostnode.RPC
 			o, err := cfg.run(ctx, p)
 			if err != nil {
-				return nil, fmt.Errorf("%d readers, %v of calls read: %w", readers, reads, err)
+				return nil, fmt.Errorf("%s, %v of calls read: %w", p.words(), reads, err)
 			}
 			cells = append(cells, Cell{"mix", p.Way.String(), true, o})
 		}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -45,6 +46,10 @@ type Load struct {
 	Clients int
 	Spread  bool // over all nodes; or else at the leader
 	Batches bool // commands share entries
+	// Gateways, unless 0, is the number of gateways at which the clients are, in the place of nodes.
+	Gateways int
+	// Read, unless empty, has clients read by this policy.
+	Read string
 }
 
 // String returns the load in words.
@@ -56,7 +61,14 @@ func (l Load) String() string {
 	if l.Batches {
 		entry = "batches"
 	}
-	return fmt.Sprintf("%s, %s, %d clients %s, %s", l.Way, lab.Bytes(l.Size), l.Clients, at, entry)
+	if l.Gateways > 0 {
+		at = fmt.Sprintf("at %d gateways", l.Gateways)
+	}
+	what := lab.Bytes(l.Size)
+	if l.Read != "" {
+		what = l.Read
+	}
+	return fmt.Sprintf("%s, %s, %d clients %s, %s", l.Way, what, l.Clients, at, entry)
 }
 
 const (
@@ -72,10 +84,10 @@ func (cfg *Config) loads(batches bool) (all []Load) {
 		for _, spread := range []bool{false, true} {
 			for _, size := range cfg.Sizes {
 				for _, way := range []string{"host", "lean", "rpc"} {
-					all = append(all, Load{way, size, clients, spread, batches})
+					all = append(all, Load{Way: way, Size: size, Clients: clients, Spread: spread, Batches: batches})
 				}
 			}
-			all = append(all, Load{"read", 0, clients, spread, batches})
+			all = append(all, Load{Way: "read", Clients: clients, Spread: spread, Batches: batches})
 		}
 	}
 	return all
@@ -113,15 +125,29 @@ type bench struct {
 	*Config
 	*lab.Cluster
 	leader *lab.Node
-	conns  map[string][][]*hostnode.Conn // by kind and node
+	gates  *lab.Cluster                              // nil: no gateways
+	conns  map[string]map[*lab.Node][]*hostnode.Conn // by kind
 }
 
-func (cfg *Config) cluster(ctx context.Context, round int, batches bool) (samples []Sample, err error) {
+// all returns the nodes, and then the gateways.
+func (b *bench) all() []*lab.Node {
+	if b.gates == nil {
+		return b.Nodes
+	}
+	return slices.Concat(b.Nodes, b.gates.Nodes)
+}
+
+func (cfg *Config) cluster(ctx context.Context, round int, batches bool) ([]Sample, error) {
+	return cfg.measure(ctx, round, batches, 0, cfg.loads(batches))
+}
+
+// measure runs loads on a cluster, with so many gateways.
+func (cfg *Config) measure(ctx context.Context, round int, batches bool, gateways int, loads []Load) (samples []Sample, err error) {
 	name, bytes := fmt.Sprint("batches-", round), "0"
 	if !batches {
 		name, bytes = fmt.Sprint("single-", round), "1"
 	}
-	b := &bench{Config: cfg, conns: map[string][][]*hostnode.Conn{}}
+	b := &bench{Config: cfg, conns: map[string]map[*lab.Node][]*hostnode.Conn{}}
 	b.Cluster, err = lab.StartCluster(ctx, lab.ClusterConfig{Name: name, Nodes: processes, Dir: filepath.Join(cfg.Dir, name), Program: hostnode.New(cfg.Self, "--batch-bytes="+bytes)})
 	if err != nil {
 		return nil, err
@@ -130,17 +156,23 @@ func (cfg *Config) cluster(ctx context.Context, round int, batches bool) (sample
 	if b.leader, _, err = b.Lead(ctx); err != nil {
 		return nil, err
 	}
+	if gateways > 0 {
+		b.gates, err = lab.StartCluster(ctx, lab.ClusterConfig{Name: name + "-gateways", Nodes: gateways, Dir: filepath.Join(cfg.Dir, name+"-gateways"), Program: hostnode.NewGateways(cfg.Self, b.Cluster)})
+		if err != nil {
+			return nil, err
+		}
+	}
 	if err := b.connect(ctx); err != nil {
 		return nil, err
 	}
-	for _, l := range cfg.loads(batches) {
+	for _, l := range loads {
 		s, err := b.measure(ctx, l)
 		if err != nil {
 			return nil, fmt.Errorf("%v: %w", l, err)
 		}
 		samples = append(samples, s...)
 		fmt.Fprintf(cfg.Progress, "%-60v %8.0f commands and reads a second, the leader's processor: %.0f%%\n", l,
-			(s[0].Work.Proposals+s[0].Work.Reads)/s[0].Work.Seconds, 100*s[0].CPU.Seconds()/s[0].Work.Seconds)
+			rate(s), 100*s[0].CPU.Seconds()/s[0].Work.Seconds)
 	}
 	return samples, nil
 }
@@ -152,7 +184,8 @@ func (b *bench) connect(ctx context.Context) error {
 		most = max(most, c)
 	}
 	for _, k := range []hostnode.Kind{hostnode.Lean, hostnode.RPC} {
-		for _, n := range b.Nodes {
+		b.conns[k.String()] = map[*lab.Node][]*hostnode.Conn{}
+		for _, n := range b.all() {
 			var address string
 			if err := hostnode.Order(ctx, http.MethodPost, n, "/listen?kind="+k.String(), &address); err != nil {
 				return err
@@ -165,7 +198,7 @@ func (b *bench) connect(ctx context.Context) error {
 				}
 				conns = append(conns, c)
 			}
-			b.conns[k.String()] = append(b.conns[k.String()], conns)
+			b.conns[k.String()][n] = conns
 		}
 	}
 	return nil
@@ -180,6 +213,9 @@ func (b *bench) Close() (err error) {
 			}
 		}
 	}
+	if b.gates != nil {
+		err = errors.Join(err, b.gates.Close())
+	}
 	return errors.Join(err, b.Cluster.Close())
 }
 
@@ -192,9 +228,10 @@ type look struct {
 // look looks at all nodes. What the question takes is not in the time between two looks, of which
 // the second is the later one.
 func (b *bench) look(ctx context.Context, later bool) (all []look, err error) {
-	all = make([]look, len(b.Nodes))
+	nodes := b.all()
+	all = make([]look, len(nodes))
 	used := func() (err error) {
-		for i, n := range b.Nodes {
+		for i, n := range nodes {
 			var failed error
 			all[i].used, failed = n.Usage()
 			err = errors.Join(err, failed)
@@ -206,7 +243,7 @@ func (b *bench) look(ctx context.Context, later bool) (all []look, err error) {
 			return nil, err
 		}
 	}
-	for i, n := range b.Nodes {
+	for i, n := range nodes {
 		if err := hostnode.Order(ctx, http.MethodGet, n, "/counts", &all[i].counts); err != nil {
 			return nil, err
 		}
@@ -241,7 +278,7 @@ func (b *bench) measure(ctx context.Context, l Load) (samples []Sample, err erro
 	if now, _, err := b.Lead(ctx); err != nil || now != b.leader {
 		return nil, fmt.Errorf("node %d led, and does no longer: %w", b.leader.ID, errors.Join(err, lab.ErrDisturbed))
 	}
-	for i, n := range b.Nodes {
+	for i, n := range b.all() {
 		s := Sample{l, n == b.leader, Work{took, after[i].counts.Minus(before[i].counts)}, after[i].used.CPU - before[i].used.CPU}
 		if s.Leader {
 			samples = append([]Sample{s}, samples...)
@@ -255,7 +292,9 @@ func (b *bench) measure(ctx context.Context, l Load) (samples []Sample, err erro
 // run makes the load.
 func (b *bench) run(ctx context.Context, l Load) error {
 	nodes := b.Nodes
-	if !l.Spread {
+	if l.Gateways > 0 {
+		nodes = b.gates.Nodes[:l.Gateways]
+	} else if !l.Spread {
 		nodes = []*lab.Node{b.leader}
 	}
 	if l.Way == "rest" {
@@ -265,9 +304,12 @@ func (b *bench) run(ctx context.Context, l Load) error {
 		return b.within(ctx, l, nodes)
 	}
 	command := make([]byte, l.Size)
+	if l.Read != "" {
+		command = hostnode.ReadBy(l.Read)
+	}
 	load := lab.Load{Clients: l.Clients, Duration: b.Time, Timeout: 30 * time.Second, Do: func(ctx context.Context, c *lab.Call) error {
 		at := nodes[c.Client%len(nodes)]
-		return b.conns[l.Way][at.ID-1][c.Client/len(nodes)/perConn].Call(ctx, command)
+		return b.conns[l.Way][at][c.Client/len(nodes)/perConn].Call(ctx, command)
 	}}
 	r, err := load.Run(ctx)
 	if err == nil && r.Failed > 0 {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/internal/nodes"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/rawnode"
 )
 
 // Kind is a way of clients to a node.
@@ -63,9 +64,31 @@ func (n *node) listen(kind string) (address string, err error) {
 // call serves a call of a client.
 func (n *node) call(ctx context.Context, k Kind, command []byte) error {
 	n.served[k].Add(1)
+	if o, ok := asRead(command); ok {
+		_, err := n.read(ctx, o)
+		return err
+	}
 	n.bytes.Add(uint64(len(command)))
-	_, err := n.Propose(ctx, command)
-	return err
+	return n.propose(ctx, command)
+}
+
+// Policies are how reads of clients come about.
+var Policies = []string{"ReadIndex", "quorum read"}
+
+// ReadBy returns what a client sends for a read by a policy.
+func ReadBy(policy string) []byte {
+	return []byte{'r', byte(slices.Index(Policies, policy))}
+}
+
+// asRead returns the options of a read that a client has sent: other commands are zeros.
+func asRead(command []byte) (o rawnode.ReadOptions, ok bool) {
+	if len(command) != 2 || command[0] != 'r' {
+		return o, false
+	}
+	if command[1] == 1 {
+		o.Policy = rawnode.QuorumRead{}
+	}
+	return o, true
 }
 
 // service serves calls of gRPC.

@@ -45,12 +45,16 @@ func (n *node) counts() (c Counts) {
 			c.Messages += float64(t.SentMessages + t.ReceivedMessages)
 		}
 	}
-	e, s := n.engine.Stats(), n.Status()
-	c.Writes, c.Entries, c.LogBytes = float64(e.Batches), float64(e.Entries), float64(e.WrittenBytes)
-	c.Applied, c.Proposals, c.Reads = float64(s.Counters.AppliedCommands), float64(s.Counters.Proposals), float64(s.Counters.Reads)
+	n.count(&c)
 	for k := range c.Calls {
 		c.Calls[k] = float64(n.served[k].Load())
 	}
 	c.CallBytes = float64(n.bytes.Load())
 	return c
+}
+
+func (h host) count(c *Counts) {
+	e, s := h.engine.Stats(), h.Status()
+	c.Writes, c.Entries, c.LogBytes = float64(e.Batches), float64(e.Entries), float64(e.WrittenBytes)
+	c.Applied, c.Proposals, c.Reads = float64(s.Counters.AppliedCommands), float64(s.Counters.Proposals), float64(s.Counters.Reads)
 }

@@ -5,6 +5,7 @@
 // takes orders over HTTP. Clients are goroutines of the node, or connect to it:
 //
 //	node.go     the node, and its orders
+//	gateway.go  a gateway in a node's place
 //	counts.go   the work that a node has counted
 //	clients.go  calls in frames, and by gRPC
 //	program.go  the node as a program of lab.Cluster
@@ -40,6 +41,8 @@ type Config struct {
 	Leases       bool // all voters are responders
 	// BatchBytes is rawnode.ReplicaConfig.MaxBatchBytes: 1 has each command be an entry.
 	BatchBytes int
+	// Members, if set, are the nodes for which this process is a gateway, in the place of a Host; Peers has its own address.
+	Members map[uint64]string
 }
 
 // Status is what a node says of itself.
@@ -57,16 +60,47 @@ type Done struct {
 
 // node is a running node.
 type node struct {
-	*rawnode.Host
+	part
 	transport *transport.TCP
-	engine    *storage.Engine
 	served    [numKinds]atomic.Uint64 // calls of clients
 	bytes     atomic.Uint64           // of commands in these calls
 	ends      context.Context         // when the node does
 }
 
+// part is what a process is for its group: a Host, or a gateway.
+type part interface {
+	propose(ctx context.Context, command []byte) error
+	read(ctx context.Context, o rawnode.ReadOptions) (by string, err error)
+	status(ctx context.Context) (Status, error)
+	count(c *Counts)
+}
+
+// host is the part of a node with a replica.
+type host struct {
+	*rawnode.Host
+	engine *storage.Engine
+}
+
+func (h host) propose(ctx context.Context, command []byte) error {
+	_, err := h.Propose(ctx, command)
+	return err
+}
+
+func (h host) read(ctx context.Context, o rawnode.ReadOptions) (string, error) {
+	res, err := h.ReadWith(ctx, o)
+	return res.By.String(), err
+}
+
+func (h host) status(ctx context.Context) (Status, error) {
+	s, err := h.LeaseStatus(ctx)
+	return Status{Lead: h.Status().Lead, Stable: s.Stable}, err
+}
+
 // Run runs a node until ctx ends.
 func Run(ctx context.Context, cfg Config) (err error) {
+	if len(cfg.Members) > 0 {
+		return runGateway(ctx, cfg)
+	}
 	t, err := transport.New(transport.Config{Cluster: cfg.Cluster, Node: cfg.ID, Listen: cfg.Peers[cfg.ID], Peers: cfg.Peers})
 	if err != nil {
 		return err
@@ -97,7 +131,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	n := &node{Host: h, transport: t, engine: engine, ends: ctx}
+	n := &node{part: host{h, engine}, transport: t, ends: ctx}
 	err = n.serve(ctx, cfg.ClientListen)
 	cancel()
 	stop, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -109,8 +143,8 @@ func Run(ctx context.Context, cfg Config) (err error) {
 func (n *node) serve(ctx context.Context, address string) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
-		s, err := n.LeaseStatus(r.Context())
-		reply(w, Status{Lead: n.Status().Lead, Stable: s.Stable}, err)
+		s, err := n.status(r.Context())
+		reply(w, s, err)
 	})
 	mux.HandleFunc("GET /counts", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.counts(), nil) })
 	mux.HandleFunc("POST /listen", func(w http.ResponseWriter, r *http.Request) {
@@ -118,12 +152,10 @@ func (n *node) serve(ctx context.Context, address string) error {
 		reply(w, address, err)
 	})
 	mux.HandleFunc("POST /read", n.clients(func(ctx context.Context, _ []byte) (string, error) {
-		res, err := n.ReadWith(ctx, rawnode.ReadOptions{})
-		return res.By.String(), err
+		return n.read(ctx, rawnode.ReadOptions{})
 	}))
 	mux.HandleFunc("POST /write", n.clients(func(ctx context.Context, command []byte) (string, error) {
-		_, err := n.Propose(ctx, command)
-		return "log", err
+		return "log", n.propose(ctx, command)
 	}))
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -207,6 +239,9 @@ func (s *nothing) Apply(b rawnode.Batch) ([]any, error) {
 	s.index.Store(b.Index)
 	return make([]any, len(b.Commands)), nil
 }
+
+// Query implements rawnode.Querier.
+func (s *nothing) Query(context.Context, []byte) ([]byte, error) { return nil, nil }
 
 // Durable implements rawnode.StateMachine.
 func (s *nothing) Durable() (uint64, error) { return 0, nil }

@@ -23,6 +23,15 @@ func New(self string, args ...string) Program {
 	return Program{lab.Serve{Program: []string{self, "hostnode"}, Args: args}}
 }
 
+// NewGateways returns the program of gateways for a cluster.
+func NewGateways(self string, of *lab.Cluster) Program {
+	var members []string
+	for _, n := range of.Nodes {
+		members = append(members, fmt.Sprintf("%d=%s", n.ID, n.Address))
+	}
+	return New(self, "--gateway-of="+strings.Join(members, ","), fmt.Sprintf("--cluster=%d", of.Number))
+}
+
 // Status implements [lab.Program].
 func (Program) Status(ctx context.Context, n *lab.Node) (lab.Status, error) {
 	var s Status
