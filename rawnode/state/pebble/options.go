@@ -49,7 +49,7 @@ type Options struct {
 	// up to twice as long, Open waits for room; 0 means 5 s.
 	Retry, Patience time.Duration
 	// Adjust, unless nil, may change Pebble's other options, such as compression,
-	// filters, levels, and listeners. File system, log, comparer, and the listeners FlushEnd, BackgroundError and
+	// filters, levels, listeners, and from which size on values have files of their own (2 KB). File system, log, comparer, and the listeners FlushEnd, BackgroundError and
 	// DataCorruption are set afterwards.
 	Adjust func(*pebble.Options)
 	// Logf receives a line for each event of interest to an operator; nil means silence.
@@ -123,6 +123,12 @@ func (o *Options) setDefaults() {
 // memTables is how many memtables there can be before Apply waits.
 const memTables = 4
 
+// apart keeps values from 2 KB on in files of their own, which compactions of keys leave alone: else each byte of a large value is
+// written again for each level. A value is moved once three tenths of its kind's files are garbage.
+func apart() pebble.ValueSeparationPolicy {
+	return pebble.ValueSeparationPolicy{Enabled: true, MinimumSize: 2 << 10, MaxBlobReferenceDepth: 10, TargetGarbageRatio: 0.3}
+}
+
 // pebbleOptions are those of the database.
 func (b *Base) pebbleOptions(g *gate.Gate) *pebble.Options {
 	o := &pebble.Options{
@@ -134,6 +140,7 @@ func (b *Base) pebbleOptions(g *gate.Gate) *pebble.Options {
 		CacheSize:     b.opts.CacheBytes + memTables*int64(b.opts.MemTableBytes),
 		EventListener: &pebble.EventListener{},
 	}
+	o.Experimental.ValueSeparationPolicy = apart
 	if b.opts.Adjust != nil {
 		b.opts.Adjust(o)
 	}

@@ -232,7 +232,7 @@ func (s *State) Apply(b rawnode.Batch) ([]any, error) {
 	if b.Index <= s.meta.applied {
 		return nil, fmt.Errorf("%w: a batch of index %d for a state at index %d, want a higher one: nothing is applied twice", state.ErrInvalid, b.Index, s.meta.applied)
 	}
-	batch := p.NewIndexedBatch()
+	batch := p.NewIndexedBatchWithSize(room(b))
 	results, err := s.fill(batch, b)
 	if err != nil {
 		err = errors.Join(err, batch.Close())
@@ -250,6 +250,16 @@ func (s *State) Apply(b rawnode.Batch) ([]any, error) {
 // commit writes a batch and closes it.
 func (s *State) commit(batch *pebble.Batch) error {
 	return s.writer.Do(func(*pebble.DB) error { return errors.Join(batch.Commit(pebble.NoSync), batch.Close()) })
+}
+
+// room is about what a batch takes whose commands are keys and values to be written. A batch that has to grow doubles, and copies all
+// that it has.
+func room(b rawnode.Batch) int {
+	n := 1<<10 + len(b.Host)
+	for _, c := range b.Commands {
+		n += len(c) + 64 // a key's prefix, and the lengths
+	}
+	return n
 }
 
 // fill puts a batch of commands, and all that belongs to it, into a batch of the

@@ -54,16 +54,6 @@ func (db *DB) baseOptions() pebblestate.Options {
 		Adjust: func(p *pebble.Options) {
 			// What a group was before it restored a snapshot is given free soon.
 			p.FlushDelayDeleteRange = 10 * time.Second
-			// Values of some size stay where they were flushed, in blob files, instead
-			// of being written again by each compaction of the keys above them.
-			p.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
-				return pebble.ValueSeparationPolicy{
-					Enabled:               true,
-					MinimumSize:           2 << 10,
-					MaxBlobReferenceDepth: 10,
-					TargetGarbageRatio:    0.3,
-				}
-			}
 			for i := range p.Levels {
 				p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 				p.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.FastestCompression }
