@@ -3,13 +3,20 @@
 
 package adaptive
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // answered is the number of entries that are remembered until all followers have answered.
 const answered = 64
 
-// delayClip is the share of a trip that one answer may say about the follower's own delay.
-const delayClip = 0.5
+const (
+	// delayClip is the share of a trip that one answer may say about the follower's own delay, which is averaged over
+	// delayMemory seconds or more.
+	delayClip   = 0.5
+	delayMemory = 0.25
+)
 
 // answerSet is the answers to an entry, without the time of bytes.
 type answerSet struct {
@@ -40,7 +47,7 @@ func (a *Policy) answer(i int, m flight, now float64) {
 	}
 	set.n++
 	set.took[i] = max(now-m.sentAt-m.work, 1e-9)
-	a.links[i].delays(set.took[i])
+	a.links[i].delays(set.took[i], now)
 	late := a.links[i].unusual(m.late, now)
 	set.late += late
 	set.squares += late * late
@@ -61,10 +68,13 @@ func (a *Policy) answer(i int, m flight, now float64) {
 }
 
 // delays learns the follower's own delay from an answer that took t, the time of bytes not included. One answer says no
-// more than a part of the trip: a stall that comes seldom must not look like a follower that is always late.
-func (l *link) delays(t float64) {
+// more than a part of the trip, and many answers that a single stall made late no more than the stall's time: a stall that
+// comes seldom must not look like a follower that is always late.
+func (l *link) delays(t, now float64) {
 	most := l.trip() * delayClip
-	l.delay = max(0, l.delay+min(max(t-l.trip(), -most), most)*alphaJitter)
+	gain := min(alphaJitter, 1-math.Exp((l.delayedAt-now)/delayMemory))
+	l.delay = max(0, l.delay+min(max(t-l.trip(), -most), most)*gain)
+	l.delayedAt = now
 }
 
 // trip is the time to the follower's answer to a message of few bytes, as answers came of late.

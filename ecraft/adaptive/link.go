@@ -100,8 +100,9 @@ type link struct {
 	seen bool    // base is measured, not the initial value
 	held float64 // time for which the follower has a message before the answer
 	// delay is by how much longer than base and held answers take without the time of bytes.
-	delay float64
-	cost  float64 // seconds a byte, in use
+	delay     float64
+	delayedAt float64 // time of the last answer that showed it
+	cost      float64 // seconds a byte, in use
 
 	// own is the connection's cost of a byte by the answers: sumXY / sumXX, decaying. sumXA is like
 	// sumXX, with the bytes in front of the messages at the interface.

@@ -33,5 +33,5 @@ var trials = []bug{
 	{"followers share one delay", "ecraft/adaptive/jitter.go",
 		edit("	a.links[i].delays(set.took[i])\n", ""), "TestFollowersThatStandStillAreNotCountedOn", 0},
 	{"a stall is taken for the delay of a follower", "ecraft/adaptive/jitter.go",
-		edit("delayClip = 0.5", "delayClip = 1e9"), "TestStallIsNoDelayOfAFollower", 0},
+		edit("delayClip   = 0.5", "delayClip   = 1e9"), "TestStallIsNoDelayOfAFollower", 0},
 }
