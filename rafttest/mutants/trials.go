@@ -31,7 +31,9 @@ var trials = []bug{
 	{"another load is tried as late as any", "ecraft/adaptive/processors.go",
 		edit("		p.gap, p.next, p.trials = firstGap, p.now, min(p.trials, otherTrials)\n", ""), "TestAnotherLoadIsTriedAtOnce", 0},
 	{"followers share one delay", "ecraft/adaptive/jitter.go",
-		edit("	a.links[i].delays(set.took[i])\n", ""), "TestFollowersThatStandStillAreNotCountedOn", 0},
+		edit("	a.links[i].delays(set.took[i], now)\n", ""), "TestFollowersThatStandStillAreNotCountedOn", 0},
 	{"a stall is taken for the delay of a follower", "ecraft/adaptive/jitter.go",
 		edit("delayClip   = 0.5", "delayClip   = 1e9"), "TestStallIsNoDelayOfAFollower", 0},
+	{"each answer that a stall made late counts", "ecraft/adaptive/jitter.go",
+		edit("min(alphaJitter, 1-math.Exp((l.delayedAt-now)/delayMemory))", "alphaJitter + 0*math.Exp(delayMemory)"), "TestStallIsNoDelayOfAFollower", 0},
 }
