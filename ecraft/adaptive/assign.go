@@ -128,7 +128,7 @@ func (a *Policy) look(r *ecraft.Round) (alive int, known bool) {
 			return 0, false
 		}
 		l.drain(now)
-		p := peer{link: l, trip: l.base + l.held + a.heldBack(l), alone: l.alone()}
+		p := peer{link: l, trip: l.trip() + a.heldBack(l), alone: l.alone()}
 		if late := l.overdue(now); late > 0 {
 			p.trip, p.late = p.trip+late, late
 			p.gone = late > goneAfter+goneFactor*l.out.Front().pred

@@ -19,7 +19,7 @@
 //	cost.go     the cost of a byte at the interface
 //	slow.go     connections that are slower than the interface
 //	silence.go  the usual silences of a follower, and when a follower is lost
-//	jitter.go   the delay of the k-th answer beyond the k-th least base
+//	jitter.go   each follower's own delay, and that of the k-th answer beyond the k-th shortest trip
 //	crowd.go    the delay of the latest message of a crowd
 //
 // # Choice

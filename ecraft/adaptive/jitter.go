@@ -3,10 +3,20 @@
 
 package adaptive
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // answered is the number of entries that are remembered until all followers have answered.
 const answered = 64
+
+const (
+	// delayClip is the share of a trip that one answer may say about the follower's own delay, which is averaged over
+	// delayMemory seconds or more.
+	delayClip   = 0.5
+	delayMemory = 0.25
+)
 
 // answerSet is the answers to an entry, without the time of bytes.
 type answerSet struct {
@@ -18,8 +28,8 @@ type answerSet struct {
 	late, squares float64
 }
 
-// answer notes an answer for the jitter: the delay of the k-th answer beyond the k-th smallest
-// base. An entry that waits for more answers pays more jitter.
+// answer notes an answer for the follower's own delay, and for the jitter: the delay of the k-th answer
+// beyond the k-th shortest trip. An entry that waits for more answers pays more jitter.
 func (a *Policy) answer(i int, m flight, now float64) {
 	set := &a.answers[m.last%answered]
 	if set.index > m.last {
@@ -37,6 +47,7 @@ func (a *Policy) answer(i int, m flight, now float64) {
 	}
 	set.n++
 	set.took[i] = max(now-m.sentAt-m.work, 1e-9)
+	a.links[i].delays(set.took[i], now)
 	late := a.links[i].unusual(m.late, now)
 	set.late += late
 	set.squares += late * late
@@ -46,7 +57,7 @@ func (a *Policy) answer(i int, m flight, now float64) {
 	took, base := a.choice.sorted[:0], a.choice.times[:0]
 	for j, l := range a.links {
 		took = append(took, set.took[j])
-		base = append(base, l.base+l.held)
+		base = append(base, l.trip())
 	}
 	slices.Sort(took)
 	slices.Sort(base)
@@ -55,6 +66,19 @@ func (a *Policy) answer(i int, m flight, now float64) {
 	}
 	a.crowd(set, now)
 }
+
+// delays learns the follower's own delay from an answer that took t, the time of bytes not included. One answer says no
+// more than a part of the trip, and many answers that a single stall made late no more than the stall's time: a stall that
+// comes seldom must not look like a follower that is always late.
+func (l *link) delays(t, now float64) {
+	most := l.trip() * delayClip
+	gain := min(alphaJitter, 1-math.Exp((l.delayedAt-now)/delayMemory))
+	l.delay = max(0, l.delay+min(max(t-l.trip(), -most), most)*gain)
+	l.delayedAt = now
+}
+
+// trip is the time to the follower's answer to a message of few bytes, as answers came of late.
+func (l *link) trip() float64 { return l.base + l.held + l.delay }
 
 // wait is the jitter of the need-th answer if only of answers are to come. The k-th of few answers
 // comes at about the time of the answer with the same rank among all: the second of two answers at

@@ -99,7 +99,10 @@ type link struct {
 	base float64 // round trip of few bytes
 	seen bool    // base is measured, not the initial value
 	held float64 // time for which the follower has a message before the answer
-	cost float64 // seconds a byte, in use
+	// delay is by how much longer than base and held answers take without the time of bytes.
+	delay     float64
+	delayedAt float64 // time of the last answer that showed it
+	cost      float64 // seconds a byte, in use
 
 	// own is the connection's cost of a byte by the answers: sumXY / sumXX, decaying. sumXA is like
 	// sumXX, with the bytes in front of the messages at the interface.

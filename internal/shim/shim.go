@@ -56,6 +56,8 @@ const (
 	// DensifyVariable is the environment variable that, set to anything, keeps a
 	// host on a shim from coding anything new; it still reads what is coded.
 	DensifyVariable = "WEFT_DENSIFY"
+	// LeaderWeightsVariable is the environment variable that says which members are to lead rather than others.
+	LeaderWeightsVariable = "WEFT_LEADER_WEIGHTS"
 	// LeasesVariable is the environment variable that turns roster leases on in a host
 	// on a shim: "on"; "retire" has the group stop using them, and "off" is no leases.
 	LeasesVariable = "WEFT_LEASES"

@@ -120,6 +120,7 @@ func Look(c Config) {}
 func TestEnvironmentSource(t *testing.T) {
 	require.Contains(t, environment, fmt.Sprintf("codingVariable = %q\n", CodingVariable))
 	require.Contains(t, environment, fmt.Sprintf("densifyVariable = %q\n", DensifyVariable))
+	require.Contains(t, environment, fmt.Sprintf("weightsVariable = %q\n", LeaderWeightsVariable))
 	for name, value := range map[string]string{
 		"leasesVariable": LeasesVariable, "tickVariable": LeasesTickVariable, "lengthVariable": LeasesLengthVariable, "respondersVariable": LeasesRespondersVariable,
 	} {

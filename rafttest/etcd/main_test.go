@@ -161,6 +161,17 @@ func TestWhatMutantsBreakIsInTheSources(t *testing.T) {
 	require.Len(t, files, 2)
 }
 
+func TestSyncsOfAStuckDiskWait(t *testing.T) {
+	files, err := stuckSyncs()
+	require.NoError(t, err)
+	require.Len(t, files, 2)
+	calls := 0
+	for _, src := range files {
+		calls += strings.Count(src, "\twaitForDisk()\n")
+	}
+	require.Equal(t, len(syncs), calls)
+}
+
 func TestSelectionsLeaveOutByNameAndPackage(t *testing.T) {
 	require.True(t, in("m/a", "m/a"))
 	require.False(t, in("m/a/b", "m/a"))

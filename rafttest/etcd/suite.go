@@ -44,7 +44,7 @@ func stages(full bool) [][][]step {
 			{{"leased-unit", leased(nodeTests)}, {"leased-leader", leaderLeased}},
 			{{"leased-integration", leased(integration)}},
 		},
-		{{{"live", liveCluster}, {"mixed", mixedCluster}, {"coded-live", codedCluster}, {"coded-rolling", rollingCluster}, {"leased-live", leasedCluster}, {"reads", readCosts}}},
+		{{{"live", liveCluster}, {"mixed", mixedCluster}, {"coded-live", codedCluster}, {"coded-rolling", rollingCluster}, {"leased-live", leasedCluster}, {"stuck", hungDisks}, {"weights", weighedCluster}, {"reads", readCosts}}},
 	}
 }
 

@@ -4,7 +4,7 @@
 package main
 
 // trials is the bugs of the trials by which the adaptive policy finds whether coding pays where
-// processors are busy. Each takes out one rule.
+// processors are busy, and of followers' delays. Each takes out one rule.
 var trials = []bug{
 	{"a single trial decides", "ecraft/adaptive/processors.go",
 		edit("	p.ratio += (ratio - p.ratio) / p.trials\n", "	p.ratio = ratio\n"), "TestNoiseDecidesLittle", 0},
@@ -30,4 +30,10 @@ var trials = []bug{
 		edit("max(longestTurn, t.mean())", "longestTurn"), "TestTurnLastsAsLongAsAnEntryTakes", 0},
 	{"another load is tried as late as any", "ecraft/adaptive/processors.go",
 		edit("		p.gap, p.next, p.trials = firstGap, p.now, min(p.trials, otherTrials)\n", ""), "TestAnotherLoadIsTriedAtOnce", 0},
+	{"followers share one delay", "ecraft/adaptive/jitter.go",
+		edit("	a.links[i].delays(set.took[i], now)\n", ""), "TestFollowersThatStandStillAreNotCountedOn", 0},
+	{"a stall is taken for the delay of a follower", "ecraft/adaptive/jitter.go",
+		edit("delayClip   = 0.5", "delayClip   = 1e9"), "TestStallIsNoDelayOfAFollower", 0},
+	{"each answer that a stall made late counts", "ecraft/adaptive/jitter.go",
+		edit("min(alphaJitter, 1-math.Exp((l.delayedAt-now)/delayMemory))", "alphaJitter + 0*math.Exp(delayMemory)"), "TestStallIsNoDelayOfAFollower", 0},
 }

@@ -28,6 +28,7 @@ type cluster struct {
 	port     func() (int, error)
 	leased   bool
 	stepped  string // the variable that names the file with a process's step of the time of day
+	stuck    string // the variable that names the file which exists while a process's disk hangs
 	starts   int    // of processes
 	names    int    // given to members
 	members  []*member
@@ -86,6 +87,9 @@ func (c *cluster) start(m *member, state string) error {
 			return err
 		}
 		env = append(slices.Clone(env), c.stepped+"="+file)
+	}
+	if c.stuck != "" {
+		env = append(slices.Clone(env), c.stuck+"="+m.gate())
 	}
 	return m.start(binary, env, c.initial(), state)
 }

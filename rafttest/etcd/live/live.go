@@ -33,6 +33,9 @@ type Options struct {
 	// Stepped is the environment variable that names a file with the step of the time of day, in
 	// seconds, to the binaries; empty for binaries that read no such file.
 	Stepped string
+	// Stuck is the environment variable that names a file to the binaries; while the file exists, their
+	// syncs wait. Empty for binaries that look for no such file.
+	Stuck string
 	// Progress is called with a line for each event.
 	Progress func(string)
 }
@@ -48,16 +51,23 @@ type Report struct {
 	Snapshots int
 	// Coded entries were in the logs that the run has read.
 	Coded int
+	// Hangs are the longest times without an acknowledged write at another member, after the disks of leaders hung.
+	Hangs []time.Duration
 	// Leases describes the faults of a run with leases; nil without leases.
 	Leases *LeaseReport
 }
 
 // String describes the run in one line.
 func (r Report) String() string {
-	s := fmt.Sprintf("%d operations, %d of unknown outcome, linearizable; writes paused %v after the kill of the leader; %d snapshots sent",
-		r.Operations, r.Unknown, r.Gap.Round(time.Millisecond), r.Snapshots)
+	s := fmt.Sprintf("%d operations, %d of unknown outcome, linearizable", r.Operations, r.Unknown)
+	if r.Gap > 0 {
+		s += fmt.Sprintf("; writes paused %v after the kill of the leader; %d snapshots sent", r.Gap.Round(time.Millisecond), r.Snapshots)
+	}
 	if r.Coded > 0 {
 		s += fmt.Sprintf("; %d coded entries seen in logs", r.Coded)
+	}
+	if len(r.Hangs) > 0 {
+		s += fmt.Sprintf("; writes at other members paused %v after the disks of leaders hung", r.Hangs)
 	}
 	if r.Leases != nil {
 		s += "; " + r.Leases.String()
@@ -83,7 +93,7 @@ func play(ctx context.Context, o Options, scenario func(*run, context.Context) e
 	if err := os.RemoveAll(o.Dir); err != nil {
 		return Report{}, err
 	}
-	r := &run{Options: o, cluster: &cluster{binaries: o.Binaries, env: o.Env, leased: o.Leased, stepped: o.Stepped, dir: o.Dir, port: ports(o.FirstPort)}, history: newHistory(),
+	r := &run{Options: o, cluster: &cluster{binaries: o.Binaries, env: o.Env, leased: o.Leased, stepped: o.Stepped, stuck: o.Stuck, dir: o.Dir, port: ports(o.FirstPort)}, history: newHistory(),
 		values: values{largest: o.Largest}}
 	defer r.cluster.stop()
 	if err := r.boot(ctx); err != nil {

@@ -30,7 +30,7 @@ type member struct {
 	exited  chan struct{}
 	// leaving is set when the member is removed: its process then ends by itself, without a fault.
 	leaving bool
-	// paused is set while the process is stopped.
+	// paused is set while the process is stopped, or its disk hangs.
 	paused bool
 	// leased says that the member reports the number of reads served. latest is the last report of
 	// the present process, before is the sum over earlier processes.

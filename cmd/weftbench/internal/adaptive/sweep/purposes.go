@@ -18,6 +18,8 @@ var purposes = map[string]string{
 	"crowdMost":      "the share of the base up to which a delay of a crowd is jitter; networks with more jitter than distance would raise it",
 	"crowdDoubt":     "the share of common delays that is not jitter; stalls common to all links would raise it",
 	"answered":       "entries whose answers are remembered; more in flight would raise it",
+	"delayClip":      "the share of a trip that one answer may say about a follower's delay; more noise would lower it",
+	"delayMemory":    "seconds over which it is averaged at least; longer stalls would raise it",
 	"alphaBase":      "the weight of one heartbeat for the base; more frequent heartbeats would lower it",
 	"alphaHeld":      "the weight of one answer for the time that a follower held it; disks that change faster would raise it",
 	"forget":         "seconds in which samples of a link are forgotten; rates that change faster would lower it",
