@@ -57,13 +57,7 @@ func hardStateOf(st *pb.HardState) hardState {
 
 // proto returns the hard state for the host, which owns the result.
 func (h hardState) proto() *pb.HardState {
-	var own struct { // one allocation
-		pb.HardState
-		is hardState
-	}
-	own.is = h
-	own.Term, own.Vote, own.Commit = &own.is.term, &own.is.vote, &own.is.commit
-	return &own.HardState
+	return &pb.HardState{Term: &h.term, Vote: &h.vote, Commit: &h.commit}
 }
 
 // IsEmptyHardState reports whether st is nil or all zero: nothing to write.
