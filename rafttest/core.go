@@ -22,6 +22,8 @@ type coreProcess struct {
 	s  *sim
 	rn rawNode
 	machine
+	// role is the role after the last call.
+	role    raft.StateType
 	hurried hurried
 	// async says that the core writes asynchronously.
 	async bool
@@ -174,6 +176,7 @@ func (p *coreProcess) did(err error) {
 // observe shows the node to the checker.
 func (p *coreProcess) observe() {
 	st := p.rn.BasicStatus()
+	p.role = st.RaftState
 	p.s.check.observed(p.n, sight{role: st.RaftState, term: st.GetTerm(), commit: st.GetCommit()}, p.conf)
 }
 
@@ -279,7 +282,7 @@ func (p *coreProcess) transfer(to uint64) {
 func (p *coreProcess) campaign() { p.did(p.rn.Campaign()) }
 func (p *coreProcess) forget()   { p.did(p.rn.ForgetLeader()) }
 
-func (p *coreProcess) leads() bool { return p.rn.BasicStatus().RaftState == raft.StateLeader }
+func (p *coreProcess) leads() bool { return p.role == raft.StateLeader }
 
 // nodeLogger puts what a node logs beside the story.
 type nodeLogger struct{ n *node }

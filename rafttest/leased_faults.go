@@ -5,6 +5,7 @@ package rafttest
 
 import (
 	"fmt"
+	"strconv"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -166,12 +167,33 @@ func appendLeases(b, context []byte) []byte {
 	switch context[0] {
 	case 'l':
 		if q, err := leases.ParseMessage(context[1:]); err == nil {
-			return fmt.Appendf(b, " t%d ask %v answer %v revoke %v confirm %v report %v news %v rosters %d", q.Term, q.Request, q.Answer, q.Revoke, q.Confirm, q.Report, q.News, len(q.Lists))
+			return appendLeasesMessage(b, &q)
 		}
 	case 'n':
 		if x, err := leases.ParseNote(context[1:]); err == nil {
 			return fmt.Appendf(b, " note %v", x)
 		}
 	}
+	return b
+}
+
+func appendLeasesMessage(b []byte, q *leases.Message) []byte {
+	number := func(before string, n uint64) { b = strconv.AppendUint(append(b, before...), n, 10) }
+	nonce := func(before string, x leases.Nonce) {
+		b = strconv.AppendUint(append(b, before...), uint64(x.Boot), 16)
+		number("/", x.Counter)
+	}
+	number(" t", uint64(q.Term))
+	nonce(" ask ", q.Request)
+	nonce(" answer {", q.Answer.Nonce)
+	b = append(append(b, ' '), q.Answer.For.String()...)
+	number(" ", uint64(q.Answer.Seq))
+	nonce("} revoke ", q.Revoke)
+	nonce(" confirm ", q.Confirm)
+	number(" report {", uint64(q.Report.Known))
+	number(" ", uint64(q.Report.Adopted))
+	number("} news {", uint64(q.News.Newest))
+	number(" ", uint64(q.News.Least))
+	number("} rosters ", uint64(len(q.Lists)))
 	return b
 }

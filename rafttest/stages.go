@@ -232,14 +232,7 @@ func (p *hostProcess) Send(messages []wire.Message) {
 // send puts a message into a frame and gives it to the network.
 func (p *hostProcess) send(m wire.Message) {
 	s, n := p.s, p.n
-	var f wire.Frame
-	f.AppendMessage(m)
-	var frame bytes.Buffer
-	if _, err := f.WriteMessages(&frame); err != nil {
-		s.fail(noPanic, "node %d: a %v does not encode: %v", n.id, m.Kind(), err)
-		return
-	}
-	pkt := packet{from: n.id, to: m.To, data: frame.Bytes()}
+	pkt := packet{from: n.id, to: m.To, data: world.Encoded(m)}
 	_, isSnapshot := m.Body.(wire.Chunk)
 	if isSnapshot && s.opts.Bug != silentLoss || !isSnapshot && !s.rng.Chance(s.plan.silent) {
 		pkt.lost = n.bound(func() { p.drive.Unreachable(m.To) })
@@ -292,11 +285,7 @@ func (p *hostProcess) Offered(_ uint64, err error) {
 // receive takes a frame.
 func (p *hostProcess) receive(from uint64, data []byte) {
 	p.post(func(*replica.Replica) {
-		payload, err := wire.ReadFrame(bytes.NewReader(data), wire.FrameMessages, wire.DefaultMaxFrame, nil)
-		if err == nil {
-			_, err = wire.DecodeMessages(payload, func(m wire.Message) { p.receiveMessage(from, m) })
-		}
-		if err != nil {
+		if err := world.Decode(data, func(m wire.Message) { p.receiveMessage(from, m) }); err != nil {
 			p.s.fail(noPanic, "a frame from node %d to node %d does not survive its encoding: %v", from, p.n.id, err)
 		}
 	})

@@ -5,23 +5,46 @@ package world
 
 import (
 	"bytes"
+	"sync"
 
 	"github.com/weftraft/weft/internal/wire"
 )
 
+// frames and payloads are buffers: simulators encode and decode millions of messages.
+var (
+	frames   = sync.Pool{New: func() any { return new(wire.Frame) }}
+	payloads = sync.Pool{New: func() any { return new([]byte) }}
+)
+
+// Encoded returns a message as the bytes of a frame.
+func Encoded(m wire.Message) []byte {
+	f := frames.Get().(*wire.Frame)
+	defer frames.Put(f)
+	f.AppendMessage(m)
+	b := make([]byte, 0, f.Len())
+	for _, piece := range f.Messages() {
+		b = append(b, piece...)
+	}
+	f.Reset()
+	return b
+}
+
+// Decode calls take for the messages in a frame, which do not share memory with it.
+func Decode(frame []byte, take func(wire.Message)) error {
+	buf := payloads.Get().(*[]byte)
+	defer payloads.Put(buf)
+	payload, err := wire.ReadFrame(bytes.NewReader(frame), wire.FrameMessages, wire.MaxFrame, *buf)
+	if err != nil {
+		return err
+	}
+	*buf = payload
+	_, err = wire.DecodeMessages(payload, take)
+	return err
+}
+
 // OverWire returns what arrives of a message: it becomes a frame's bytes, and
 // these are read again.
 func OverWire(m wire.Message) (got wire.Message, err error) {
-	var f wire.Frame
-	var b bytes.Buffer
-	f.AppendMessage(m)
-	if _, err = f.WriteMessages(&b); err != nil {
-		return got, err
-	}
-	payload, err := wire.ReadFrame(&b, wire.FrameMessages, wire.MaxFrame, nil)
-	if err != nil {
-		return got, err
-	}
-	_, err = wire.DecodeMessages(payload, func(m wire.Message) { got = m })
+	err = Decode(Encoded(m), func(m wire.Message) { got = m })
 	return got, err
 }

@@ -62,15 +62,25 @@ func (d *disk) open() (err error) {
 	return err
 }
 
-// openLog opens the log of a file system.
-func (d *disk) openLog(files vfs.FS) (*storage.Engine, error) {
-	p := &d.n.w.plan
-	return storage.Open(logDir, storage.Options{
-		Identity:     storage.Identity{Cluster: 1, Node: d.n.id},
-		FS:           files,
-		SegmentBytes: p.segmentBytes, QueueBytes: p.logBytes, BatchBytes: p.logBatch, CacheBytes: p.logCache,
-		Spares: 1, Manual: true, NoSync: d.n.w.opts.Bug == noFsync,
-	})
+// openLog opens the log of a file system. A new log has a name at random: of the run's randomness,
+// not of what upstream's library draws from at another run just now.
+func (d *disk) openLog(files vfs.FS) (e *storage.Engine, err error) {
+	w := d.n.w
+	p := &w.plan
+	open := func() {
+		e, err = storage.Open(logDir, storage.Options{
+			Identity:     storage.Identity{Cluster: 1, Node: d.n.id},
+			FS:           files,
+			SegmentBytes: p.segmentBytes, QueueBytes: p.logBytes, BatchBytes: p.logBatch, CacheBytes: p.logCache,
+			Spares: 1, Manual: true, NoSync: w.opts.Bug == noFsync,
+		})
+	}
+	if w.opts.Core != nil {
+		open() // the run has crypto/rand for itself: see TestUpstream
+	} else {
+		world.WithEntropy(w.logNames, open)
+	}
+	return e, err
 }
 
 // fillUp lets a disk have no room for a time.

@@ -23,8 +23,8 @@ type sim struct {
 	plan  plan
 	// Streams of randomness: for hosts and faults, for the network, for disks,
 	// for clients, for readers and operators of leases, for names.
-	rng, nets, disks, cli, lease, names world.Draws
-	originals                           map[nameKey]wire.Raft // of messages with names
+	rng, nets, disks, cli, lease, names, logNames world.Draws
+	originals                                     map[nameKey]wire.Raft // of messages with names
 
 	nodes   []*node // by id, from 1
 	groups  []*group
@@ -60,7 +60,7 @@ func run(seed uint64, opts options) result {
 }
 
 func newSim(seed uint64, opts options) *sim {
-	w := &sim{opts: opts, rng: world.NewDraws(seed, 1), nets: world.NewDraws(seed, 2), disks: world.NewDraws(seed, 3), cli: world.NewDraws(seed, 4), lease: world.NewDraws(seed, 6), gated: world.NewDraws(seed, 13), names: world.NewDraws(seed, 15), originals: map[nameKey]wire.Raft{}}
+	w := &sim{opts: opts, rng: world.NewDraws(seed, 1), nets: world.NewDraws(seed, 2), disks: world.NewDraws(seed, 3), cli: world.NewDraws(seed, 4), lease: world.NewDraws(seed, 6), gated: world.NewDraws(seed, 13), names: world.NewDraws(seed, 15), logNames: world.NewDraws(seed, 42), originals: map[nameKey]wire.Raft{}}
 	w.story = world.NewStory(&w.Agenda, opts.Trace)
 	w.plan = drawPlan(seed, opts)
 	if w.plan.leasing.on {

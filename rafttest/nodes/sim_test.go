@@ -8,9 +8,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/internal/world"
@@ -85,6 +89,28 @@ func TestSameStory(t *testing.T) {
 		require.Equal(t, a, b, "seed %d", seed)
 		require.NotZero(t, a.Lines)
 	}
+}
+
+// TestSameStoryBesideOthers makes logs of another run all the time while a run goes on, one of whose nodes
+// has upstream's library: this draws from the reader of crypto/rand, as new logs do.
+func TestSameStoryBesideOthers(t *testing.T) {
+	const seed = 144
+	alone, other := run(seed, options{Joints: true}), newSim(1, options{Joints: true})
+	require.NotZero(t, alone.Joints.PlainMembers)
+	other.found(1)
+	var over atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for !over.Load() {
+			_, err := other.nodes[0].disk.openLog(vfs.NewMem())
+			assert.NoError(t, err)
+		}
+	})
+	for range 10 {
+		assert.Equal(t, alone.Hash, run(seed, options{Joints: true}).Hash)
+	}
+	over.Store(true)
+	wg.Wait()
 }
 
 var jointSeeds = flag.Uint64("joint-seeds", 300, "how many seeds TestJoints runs, from -first on")
