@@ -79,7 +79,8 @@ type ReplicaConfig struct {
 	MaxBatches int
 
 	// EagerBatches is the number of batches under way at which the next batch waits until the batch
-	// is full, a batch ends, or 4 ms have passed since the last one left; 0 means 2. A larger number costs processor time, a
+	// is full, a batch ends, or 2 ms have passed since the last one left (100 ms while
+	// processors are busy); 0 means 2. A larger number costs processor time, a
 	// smaller number latency.
 	EagerBatches int
 

@@ -12,6 +12,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/process"
 	"github.com/weftraft/weft/internal/quiet"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
@@ -182,7 +183,7 @@ func openReplica(cfg *Config) (r *replica.Replica, applied uint64, err error) {
 	if sm, ok := cfg.StateMachine.(ResultEncoder); ok {
 		rc.EncodeResult = sm.EncodeResult
 	}
-	rc.Tick = cfg.TickInterval
+	rc.Tick, rc.Busy = cfg.TickInterval, process.Busy
 	rc.Names = cfg.names()
 	if sm, ok := cfg.StateMachine.(interface{ Settings() []Setting }); ok {
 		rc.Equal = sm.Settings()

@@ -139,7 +139,7 @@ func (b *barrier) await(w waitingRead, q question) {
 	}
 	l := b.lane(q)
 	_, bounded := w.policy.(BoundedStaleness) // the round under way will do
-	if l.asked && !bounded && b.now-l.since >= eagerEvery && len(b.rounds) < maxRounds {
+	if l.asked && !bounded && b.now-l.since >= b.moment() && len(b.rounds) < maxRounds {
 		l = b.renew(l)
 	}
 	l.waiting = append(l.waiting, w)

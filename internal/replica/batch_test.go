@@ -39,10 +39,15 @@ func TestBatchesWaitForEachOther(t *testing.T) {
 	require.Equal(t, 4, batches(), "the last one left a moment ago")
 	c.propose(1, "y")
 	require.Equal(t, 4, batches())
-	c.run(1)
-	require.Equal(t, 5, batches(), "it has waited for a tick")
-	c.propose(1, "z")
+	n.r.cfg.Busy = func() float64 { return busyFrom }
+	c.now += busyWait - 1
+	require.Equal(t, 4, batches(), "processors are busy")
+	c.now++
+	c.turn(n)
 	require.Equal(t, 5, batches())
+	c.propose(1, "z")
+	c.run(1)
+	require.Equal(t, 6, batches(), "it has waited for a tick")
 	c.lose = func(wire.Message) bool { return false }
 	c.run(15)
 	require.Len(t, c.agree(), 10)

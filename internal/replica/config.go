@@ -44,6 +44,10 @@ type Config struct {
 	// Tick is the length of a tick, or 0: then intervals are not compared.
 	Equal []Setting
 	Tick  time.Duration
+	// Moment is how long a batch or a round of reads waits for what is under way; 0 means 2 ms. Busy,
+	// unless nil, returns the share of time, 0 to 1, for which processors are busy: then they wait longer.
+	Moment time.Duration
+	Busy   func() float64
 	// Stopwatch, unless nil, measures the work of Resolve and Bundle.
 	Stopwatch func() time.Duration
 }

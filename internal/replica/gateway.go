@@ -110,7 +110,7 @@ func NewGateway(s Settings) (*Gateway, error) {
 	if err := s.ValidateCalls(); err != nil {
 		return nil, err
 	}
-	g := &Gateway{facts: facts{cfg: Config{Settings: s.WithDefaults()}}, members: &pb.ConfState{}}
+	g := &Gateway{facts: facts{cfg: Config{Settings: s.WithDefaults(), Moment: gatewayWait}}, members: &pb.ConfState{}}
 	g.calls = calls{facts: &g.facts, around: g}
 	g.outbox = newOutbox(&g.calls, g, s.Boot)
 	g.outbox.maxCommands = maxGatewayCommands

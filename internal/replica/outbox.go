@@ -209,10 +209,6 @@ func (o *outbox) sendBatches() {
 	}
 }
 
-// eagerEvery is how long after a batch the next one leaves, whatever is under way. It bounds what
-// the entries of few commands cost: 500 a second.
-const eagerEvery = 4 * time.Millisecond
-
 // closes reports whether the waiting commands are to become a batch now. While few batches
 // are under way, nothing waits. With more, the next batch leaves when full, when another
 // batch ends, or a moment after the last one: each entry costs every member about the same, with few
@@ -221,7 +217,7 @@ const eagerEvery = 4 * time.Millisecond
 func (o *outbox) closes() bool {
 	n := len(o.batches)
 	return len(o.queue) > 0 && n < o.cfg.MaxBatches &&
-		(n < o.cfg.EagerBatches || o.unbatched >= o.cfg.MaxBatchBytes || o.now-o.closedAt >= eagerEvery)
+		(n < o.cfg.EagerBatches || o.unbatched >= o.cfg.MaxBatchBytes || o.now-o.closedAt >= o.moment())
 }
 
 // closeBatch makes a batch of the commands that wait, up to the limit.

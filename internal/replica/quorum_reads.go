@@ -60,7 +60,7 @@ func (b *barrier) askQuorum() {
 		}
 		return len(r.reads) == 0
 	})
-	if n := len(q.rounds); len(q.waiting) > 0 && (n == 0 || n < maxRounds && b.now-q.begunAt >= eagerEvery) {
+	if n := len(q.rounds); len(q.waiting) > 0 && (n == 0 || n < maxRounds && b.now-q.begunAt >= b.moment()) {
 		b.beginQuorumRound()
 	}
 }
