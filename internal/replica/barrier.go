@@ -97,8 +97,8 @@ func (b *barrier) lane(q question) *readLane {
 	return l
 }
 
-// renew lets a lane go on with its round, and returns a new one in its place.
-func (b *barrier) renew(old *readLane) *readLane {
+// renew lets a lane go on with its round, and has a new one in its place.
+func (b *barrier) renew(old *readLane) {
 	l := &readLane{what: old.what, waiting: old.waiting}
 	old.waiting = nil
 	if old == b.plain {
@@ -106,7 +106,6 @@ func (b *barrier) renew(old *readLane) *readLane {
 	} else {
 		b.byWhat[l.what], b.others = l, append(b.others, l)
 	}
-	return l
 }
 
 // context names a round. The name contains the boot, so that an answer to a round of an
@@ -138,11 +137,19 @@ func (b *barrier) await(w waitingRead, q question) {
 		q = question{} // only leases tell keys and nodes apart
 	}
 	l := b.lane(q)
-	_, bounded := w.policy.(BoundedStaleness) // the round under way will do
-	if l.asked && !bounded && b.now-l.since >= b.moment() && len(b.rounds) < maxRounds {
-		l = b.renew(l)
-	}
 	l.waiting = append(l.waiting, w)
+}
+
+// hurry has reads go on that have waited for a round for a moment. A read with bounded staleness does not
+// hurry, because the answer of that round will do.
+func (b *barrier) hurry(l *readLane) {
+	hurries := func(w waitingRead) bool {
+		_, bounded := w.policy.(BoundedStaleness)
+		return !bounded
+	}
+	if l.asked && len(b.rounds) < maxRounds && slices.ContainsFunc(l.waiting, hurries) && b.now-l.since >= b.moment() {
+		b.renew(l)
+	}
 }
 
 // start answers reads in need of no round, begins rounds for waiting reads, and asks
@@ -158,6 +165,10 @@ func (b *barrier) start() {
 		b.askQuorumInstead(l)
 	}
 	b.askQuorum()
+	b.hurry(b.plain)
+	for _, l := range b.others {
+		b.hurry(l)
+	}
 	b.startRound(b.plain)
 	b.others = slices.DeleteFunc(b.others, func(l *readLane) bool {
 		b.startRound(l)
