@@ -47,6 +47,22 @@ type process struct {
 	crossed int   // bytes sent to other zones
 	calls   []call
 	serving int
+	looked  struct { // at the processor
+		at, spent time.Duration
+		busy      float64
+	}
+}
+
+// looksEvery is the time between two looks at a processor.
+const looksEvery = 50 * time.Millisecond
+
+// busy returns the share of time for which the processor was busy of late, as a Host knows it.
+func (p *process) busy() float64 {
+	if passed := p.w.Now() - p.looked.at; passed >= looksEvery {
+		p.looked.busy = float64(p.cpu.Spent-p.looked.spent) / float64(passed)
+		p.looked.at, p.looked.spent = p.w.Now(), p.cpu.Spent
+	}
+	return p.looked.busy
 }
 
 // end is a process's part in a group: a replica, or a gateway.
