@@ -60,7 +60,7 @@ type sim struct {
 	failure *violation
 }
 
-// mostEvents bounds a run: a run with more events makes no progress. Runs that end have fewer than 150,000.
+// mostEvents bounds a run: a run with more events makes no progress.
 const mostEvents = 1_000_000
 
 // run runs the cluster drawn by the seed, and reports the result.

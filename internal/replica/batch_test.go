@@ -39,8 +39,8 @@ func TestBatchesWaitForEachOther(t *testing.T) {
 	require.Equal(t, 4, batches(), "the last one left a moment ago")
 	c.propose(1, "y")
 	require.Equal(t, 4, batches())
-	n.r.cfg.Busy = func() float64 { return busyFrom }
-	c.now += busyWait - 1
+	n.r.cfg.Busy, n.r.cfg.Tick = func() float64 { return busyFrom }, tick
+	c.now += tick - 1
 	require.Equal(t, 4, batches(), "processors are busy")
 	c.now++
 	c.turn(n)

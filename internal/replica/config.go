@@ -45,7 +45,7 @@ type Config struct {
 	Equal []Setting
 	Tick  time.Duration
 	// Moment is how long a batch or a round of reads waits for what is under way; 0 means 2 ms. Busy,
-	// unless nil, returns the share of time, 0 to 1, for which processors are busy: then they wait longer.
+	// unless nil, returns the share of time, 0 to 1, for which processors are busy: then they wait for a Tick.
 	Moment time.Duration
 	Busy   func() float64
 	// Stopwatch, unless nil, measures the work of Resolve and Bundle.

@@ -33,7 +33,7 @@ func Encoded(m wire.Message) []byte {
 func Decode(frame []byte, take func(wire.Message)) error {
 	buf := payloads.Get().(*[]byte)
 	defer payloads.Put(buf)
-	payload, err := wire.ReadFrame(bytes.NewReader(frame), wire.FrameMessages, wire.MaxFrame, *buf)
+	payload, err := wire.ReadFrame(bytes.NewReader(frame), wire.FrameMessages, wire.DefaultMaxFrame, *buf)
 	if err != nil {
 		return err
 	}

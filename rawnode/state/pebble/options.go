@@ -49,8 +49,9 @@ type Options struct {
 	// up to twice as long, Open waits for room; 0 means 5 s.
 	Retry, Patience time.Duration
 	// Adjust, unless nil, may change Pebble's other options, such as compression,
-	// filters, levels, listeners, and from which size on values have files of their own (2 KB). File system, log, comparer, and the listeners FlushEnd, BackgroundError and
-	// DataCorruption are set afterwards.
+	// filters, levels, listeners, and from which size on values have files of their own (2 KB). File
+	// system, log, comparer, and the listeners FlushEnd, BackgroundError and DataCorruption are set
+	// afterwards.
 	Adjust func(*pebble.Options)
 	// Logf receives a line for each event of interest to an operator; nil means silence.
 	Logf func(format string, args ...any)

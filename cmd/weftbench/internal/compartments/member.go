@@ -67,7 +67,7 @@ func newMember(p *process, g *group, voters, readers []*process) (*member, error
 
 func (m *member) config() replica.Config {
 	plan := &m.w.plan
-	cfg := replica.Config{Busy: m.busy, Settings: replica.Settings{
+	cfg := replica.Config{Busy: m.busy, Tick: tick, Settings: replica.Settings{
 		ID: m.id, Group: m.group.id, Log: m.entries, Boot: 1, ElectionTick: electionTicks, HeartbeatTick: 1,
 		MaxCalls: 1 << 20, RetainEntries: 1 << 40, RetainBytes: 1 << 50, Rand: world.NewDraws(m.w.Seed, 100*m.group.id+m.id),
 	}}
