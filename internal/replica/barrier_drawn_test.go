@@ -87,62 +87,67 @@ func (m *barrierModel) flush() {
 
 // A read ends once, at an index that is applied and not before what was committed when the read
 // began, whatever is answered, by whom, how late and how often, while leaders and members change.
-// If all is answered, every read ends.
+// If all is answered, every read ends. A hundred draws at a time are too few to see a read that joins a round under way.
 func TestBarrierServesNoStaleRead(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		conf := func() *pb.ConfState { return &pb.ConfState{Voters: []uint64{1, 2, 3}} }
-		f := &facts{cfg: Config{Settings: Settings{ID: 1, ElectionTick: 10, HeartbeatTick: 1}}, heard: map[uint64]uint64{}}
-		m := &barrierModel{facts: f, t: t, ends: map[uint64]uint64{}, floor: map[*pendingCall]uint64{}}
-		m.b = newBarrier(f, m, rapid.Bool().Draw(t, "leases"), 7)
-		f.state.Lead, f.applied.conf = 2, conf()
-		m.b.leaderChanged()
-		majorities := [][]uint64{{1, 2}, {1, 3}, {2, 3}, {1, 2, 3}}
-		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			switch rapid.SampledFrom([]string{"read", "read", "flush", "flush", "moment", "tick", "commit", "answer", "end", "apply", "leader", "members"}).Draw(t, "step") {
-			case "read":
-				policy := rapid.SampledFrom([]ReadPolicy{ReadIndex{}, AtResponder{}, LeaderLease{}, QuorumRead{}}).Draw(t, "policy")
-				m.read(policy, rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "spans"))
-			case "flush":
-				m.flush()
-			case "moment":
-				f.now += rapid.SampledFrom([]time.Duration{eagerEvery / 2, eagerEvery}).Draw(t, "moment")
-			case "tick":
-				f.ticks += rapid.SampledFrom([]uint64{1, 2, 10}).Draw(t, "ticks")
-			case "commit":
-				m.commit(rapid.SampledFrom(majorities).Draw(t, "voters"))
-			case "answer":
-				if len(m.asked) > 0 {
-					a := rapid.SampledFrom(m.asked).Draw(t, "round")
-					m.answer(a, rapid.Uint64Range(a.least, f.state.Commit).Draw(t, "index"))
-				}
-			case "end":
-				if len(m.polls) > 0 {
-					a := rapid.SampledFrom(m.polls).Draw(t, "question")
-					end := rapid.Uint64Range(a.least, m.ends[a.to]).Draw(t, "end")
-					m.b.ended(a.to, wire.LogEnd{Boot: m.b.boot, Number: a.number, Index: end})
-				}
-			case "apply":
-				f.applied.at.index = rapid.Uint64Range(f.applied.at.index, f.state.Commit).Draw(t, "applied")
-				m.b.release()
-			case "leader":
-				f.state.Lead = rapid.SampledFrom([]uint64{raft.None, 2, 3}).Draw(t, "leader")
-				m.b.leaderChanged()
-			case "members":
-				f.applied.conf = conf()
-			}
-		}
-		f.state.Lead = 2
-		m.b.leaderChanged()
-		f.applied.at.index = f.state.Commit
-		for range 40 {
+	for range 20 {
+		rapid.Check(t, drawnBarrier)
+	}
+}
+
+func drawnBarrier(t *rapid.T) {
+	conf := func() *pb.ConfState { return &pb.ConfState{Voters: []uint64{1, 2, 3}} }
+	f := &facts{cfg: Config{Settings: Settings{ID: 1, ElectionTick: 10, HeartbeatTick: 1}}, heard: map[uint64]uint64{}}
+	m := &barrierModel{facts: f, t: t, ends: map[uint64]uint64{}, floor: map[*pendingCall]uint64{}}
+	m.b = newBarrier(f, m, rapid.Bool().Draw(t, "leases"), 7)
+	f.state.Lead, f.applied.conf = 2, conf()
+	m.b.leaderChanged()
+	majorities := [][]uint64{{1, 2}, {1, 3}, {2, 3}, {1, 2, 3}}
+	for range rapid.IntRange(1, 60).Draw(t, "steps") {
+		switch rapid.SampledFrom([]string{"read", "read", "flush", "flush", "moment", "tick", "commit", "answer", "end", "apply", "leader", "members"}).Draw(t, "step") {
+		case "read":
+			policy := rapid.SampledFrom([]ReadPolicy{ReadIndex{}, AtResponder{}, LeaderLease{}, QuorumRead{}}).Draw(t, "policy")
+			m.read(policy, rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "spans"))
+		case "flush":
 			m.flush()
-			for _, a := range m.asked {
-				m.answer(a, f.state.Commit)
+		case "moment":
+			f.now += rapid.SampledFrom([]time.Duration{eagerEvery / 2, eagerEvery, eagerEvery}).Draw(t, "moment")
+			m.flush()
+		case "tick":
+			f.ticks += rapid.SampledFrom([]uint64{1, 2, 10}).Draw(t, "ticks")
+		case "commit":
+			m.commit(rapid.SampledFrom(majorities).Draw(t, "voters"))
+		case "answer":
+			if len(m.asked) > 0 {
+				a := rapid.SampledFrom(m.asked).Draw(t, "round")
+				m.answer(a, rapid.Uint64Range(a.least, f.state.Commit).Draw(t, "index"))
 			}
-			f.ticks++
+		case "end":
+			if len(m.polls) > 0 {
+				a := rapid.SampledFrom(m.polls).Draw(t, "question")
+				end := rapid.Uint64Range(a.least, m.ends[a.to]).Draw(t, "end")
+				m.b.ended(a.to, wire.LogEnd{Boot: m.b.boot, Number: a.number, Index: end})
+			}
+		case "apply":
+			f.applied.at.index = rapid.Uint64Range(f.applied.at.index, f.state.Commit).Draw(t, "applied")
+			m.b.release()
+		case "leader":
+			f.state.Lead = rapid.SampledFrom([]uint64{raft.None, 2, 3}).Draw(t, "leader")
+			m.b.leaderChanged()
+		case "members":
+			f.applied.conf = conf()
 		}
-		if m.open > 0 || len(m.b.rounds)+len(m.b.others)+len(m.b.quorum.rounds) > 0 {
-			t.Fatalf("%d reads have not ended, rounds %v, lanes %v", m.open, slices.Collect(maps.Keys(m.b.rounds)), m.b.others)
+	}
+	f.state.Lead = 2
+	m.b.leaderChanged()
+	f.applied.at.index = f.state.Commit
+	for range 40 {
+		m.flush()
+		for _, a := range m.asked {
+			m.answer(a, f.state.Commit)
 		}
-	})
+		f.ticks++
+	}
+	if m.open > 0 || len(m.b.rounds)+len(m.b.others)+len(m.b.quorum.rounds) > 0 {
+		t.Fatalf("%d reads have not ended, rounds %v, lanes %v", m.open, slices.Collect(maps.Keys(m.b.rounds)), m.b.others)
+	}
 }
