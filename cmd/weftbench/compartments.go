@@ -79,19 +79,16 @@ func runShares(cmd *cobra.Command, cfg costs.Config, data string, out outFlags) 
 	if cfg.Self, err = os.Executable(); err != nil {
 		return err
 	}
-	dir, remove, err := tempDir(data)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, remove()) }()
-	cfg.Dir, cfg.Progress = dir, cmd.ErrOrStderr()
-	shares, err := costs.Shares(cmd.Context(), cfg)
-	if err != nil {
-		return err
-	}
-	s, err := compartments.SharesReport(cmd.Context(), cfg, shares)
-	if err != nil {
-		return err
-	}
-	return s.Write(cmd.OutOrStdout(), out.out, out.json)
+	return inDir(data, func(dir string) error {
+		cfg.Dir, cfg.Progress = dir, cmd.ErrOrStderr()
+		shares, err := costs.Shares(cmd.Context(), cfg)
+		if err != nil {
+			return err
+		}
+		s, err := compartments.SharesReport(cmd.Context(), cfg, shares)
+		if err != nil {
+			return err
+		}
+		return s.Write(cmd.OutOrStdout(), out.out, out.json)
+	})
 }

@@ -35,25 +35,22 @@ func newCosts() *cobra.Command {
 			if cfg.Self, err = os.Executable(); err != nil {
 				return err
 			}
-			dir, remove, err := tempDir(data)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, remove()) }()
-			cfg.Dir, cfg.Progress = dir, cmd.ErrOrStderr()
-			samples, err := costs.Measure(cmd.Context(), cfg)
-			if err != nil {
-				return err
-			}
-			f := costs.Fit(samples)
-			fmt.Fprint(cfg.Progress, f.Costs.Source()) // for fitted.go
-			beside, err := compartments.BesideReal(samples, f.Costs)
-			if err != nil {
-				return err
-			}
-			s := costs.Report(cfg, samples, f)
-			s.Tables = append(s.Tables, beside)
-			return s.Write(cmd.OutOrStdout(), out.out, out.json)
+			return inDir(data, func(dir string) error {
+				cfg.Dir, cfg.Progress = dir, cmd.ErrOrStderr()
+				samples, err := costs.Measure(cmd.Context(), cfg)
+				if err != nil {
+					return err
+				}
+				f := costs.Fit(samples)
+				fmt.Fprint(cfg.Progress, f.Costs.Source()) // for fitted.go
+				beside, err := compartments.BesideReal(samples, f.Costs)
+				if err != nil {
+					return err
+				}
+				s := costs.Report(cfg, samples, f)
+				s.Tables = append(s.Tables, beside)
+				return s.Write(cmd.OutOrStdout(), out.out, out.json)
+			})
 		},
 	}
 	out.add(cmd)

@@ -122,10 +122,15 @@ func (p *programs) inData(named string, run func(kvdemo, dir string) error) (err
 	if err != nil {
 		return err
 	}
+	return inDir(named, func(dir string) error { return run(kvdemo, dir) })
+}
+
+// inDir calls run with a directory: the named one, or a temporary one that goes afterwards.
+func inDir(named string, run func(dir string) error) (err error) {
 	dir, remove, err := tempDir(named)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	return run(kvdemo, dir)
+	return run(dir)
 }
