@@ -54,16 +54,14 @@ func (f FirstReads) Run(side Side) (took []time.Duration, err error) {
 	if err := c.Elect(leader); err != nil {
 		return nil, err
 	}
-	load, err := c.StartLoad(vnet.LoadOptions{Clients: f.Entries, Sizes: []int{f.Size}, Seed: f.Seed, Most: f.Entries})
-	if err != nil {
+	if err := warm(c, f.Size, f.Seed); err != nil {
 		return nil, err
 	}
-	done, err := c.RunUntil(c.Now()+patient, func() bool { return len(load.Calls()) == f.Entries })
-	if err == nil && done {
-		err = c.Run(c.Now() + f.Rest)
+	if done, err := put(c, f.Entries, f.Entries, f.Size, f.Seed); err != nil || !done {
+		return nil, fmt.Errorf("%d entries of %d bytes do not all come back in %v: %w", f.Entries, f.Size, patient, err)
 	}
-	if err != nil || !done {
-		return nil, fmt.Errorf("%d of %d entries are done: %w", len(load.Calls()), f.Entries, err)
+	if err := c.Run(c.Now() + f.Rest); err != nil {
+		return nil, err
 	}
 	c.Kill(leader)
 	w = lossWatch{c: c}
