@@ -6,6 +6,7 @@ package svg
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -17,6 +18,8 @@ type Chart struct {
 	Labels []string
 	// LogX and LogY make an axis logarithmic; figures that are not positive are left out of it.
 	LogX, LogY bool
+	// Bytes says that X is sizes in bytes.
+	Bytes bool
 	Series     []Series
 }
 
@@ -89,12 +92,37 @@ func (s scale) ticks() (list []float64) {
 		}
 		return list
 	}
+	step := s.step()
+	for i := math.Ceil(s.low / step); i*step <= s.high+step/1e6; i++ {
+		list = append(list, i*step)
+	}
+	return list
+}
+
+// step is the distance of the figures that a linear axis names.
+func (s scale) step() float64 {
 	step := math.Pow(10, math.Floor(math.Log10(s.high-s.low)))
 	for (s.high-s.low)/step < 4 {
 		step /= 2
 	}
-	for i := math.Ceil(s.low / step); i*step <= s.high+step/1e6; i++ {
-		list = append(list, i*step)
+	return step
+}
+
+// upToTick returns the scale with a figure at its upper end.
+func (s scale) upToTick() scale {
+	if !s.log {
+		step := s.step()
+		s.high = math.Ceil(s.high/step) * step
+	}
+	return s
+}
+
+// sizes returns the powers of 16 bytes on a logarithmic axis: 16 B, 256 B, 4 KB and so on.
+func (s scale) sizes() (list []float64) {
+	for v := 1.; math.Log10(v) <= s.high; v *= 16 {
+		if math.Log10(v) >= s.low {
+			list = append(list, v)
+		}
 	}
 	return list
 }
@@ -106,7 +134,7 @@ func (ch *Chart) SVG() ([]byte, error) {
 	for _, s := range ch.Series {
 		xs, ys = append(xs, s.X...), append(ys, s.Y...)
 	}
-	x, y := over(xs, ch.LogX, plotLeft, plotRight), over(ys, ch.LogY, plotBottom, plotTop)
+	x, y := over(xs, ch.LogX, plotLeft, plotRight), over(ys, ch.LogY, plotBottom, plotTop).upToTick()
 	c.Text(plotLeft, 30, "start", "b", ch.Title)
 	c.Text((plotLeft+plotRight)/2, chartHeight-16, "middle", "s", ch.X)
 	c.Text(10, plotTop-8, "start", "s", ch.Y)
@@ -119,8 +147,12 @@ func (ch *Chart) SVG() ([]byte, error) {
 	if len(ch.Labels) > 0 {
 		ch.bars(c, y)
 	} else {
-		for _, v := range x.ticks() {
-			c.Text(round(x.at(v)), plotBottom+18, "middle", "s", number(v))
+		ticks, name := x.ticks(), number
+		if ch.Bytes && x.log {
+			ticks, name = x.sizes(), size
+		}
+		for _, v := range ticks {
+			c.Text(round(x.at(v)), plotBottom+18, "middle", "s", name(v))
 		}
 		ch.lines(c, x, y)
 	}
@@ -157,21 +189,34 @@ func (ch *Chart) bars(c *Canvas, y scale) {
 	}
 }
 
+// lines draws the first series above all others. A line below others is wider, so that it is seen where they coincide.
 func (ch *Chart) lines(c *Canvas, x, y scale) {
-	for i, s := range ch.Series {
+	for i, s := range slices.Backward(ch.Series) {
 		points := ""
 		for j := range s.X {
 			if j < len(s.Y) && x.fits(s.X[j]) && y.fits(s.Y[j]) {
 				points += fmt.Sprintf("%.1f,%.1f ", x.at(s.X[j]), y.at(s.Y[j]))
 			}
 		}
-		c.Printf(`<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`, points, color(i))
+		width := 2 + 5*float64(i)/float64(len(ch.Series))
+		c.Printf(`<polyline points="%s" fill="none" stroke="%s" stroke-width="%.3g" stroke-linejoin="round"/>`, points, color(i), width)
 	}
 }
 
 func color(i int) string { return colors[i%len(colors)] }
 
 func round(v float64) int { return int(math.Round(v)) }
+
+// size writes a size on an axis.
+func size(v float64) string {
+	switch {
+	case v >= 1<<20:
+		return number(v/(1<<20)) + " MB"
+	case v >= 1<<10:
+		return number(v/(1<<10)) + " KB"
+	}
+	return number(v) + " B"
+}
 
 // number writes a figure of an axis.
 func number(v float64) string {

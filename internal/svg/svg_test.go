@@ -34,3 +34,14 @@ func TestBarIsAsHighAsItsFigure(t *testing.T) {
 	require.Contains(t, string(got), `height="132.0"`)
 	require.Equal(t, 2, strings.Count(string(got), "<rect x=\"536\""), "the legend")
 }
+
+func TestFirstLineIsAboveTheOthers(t *testing.T) {
+	line := []float64{1 << 10, 1 << 20}
+	ch := Chart{LogX: true, Bytes: true, Series: []Series{{Name: "first", X: line, Y: line}, {Name: "second", X: line, Y: line}}}
+	got, err := ch.SVG()
+	require.NoError(t, err)
+	first, second := strings.Index(string(got), color(0)+`" stroke-width="2"`), strings.Index(string(got), color(1)+`" stroke-width="4.5"`)
+	require.Positive(t, second)
+	require.Greater(t, first, second)
+	require.Contains(t, string(got), ">64 KB</text>")
+}

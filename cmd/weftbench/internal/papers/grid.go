@@ -105,10 +105,10 @@ func (g *grid) bars() svg.Chart {
 	return c
 }
 
-// lines draws the grid with a line a side, over the figures of groups.
+// lines draws the grid with a line a side, over the sizes of groups, in bytes.
 func (g *grid) lines(x []float64, logX, logY bool) svg.Chart {
 	c := g.bars()
-	c.Labels, c.LogX, c.LogY = nil, logX, logY
+	c.Labels, c.LogX, c.LogY, c.Bytes = nil, logX, logY, true
 	for i := range c.Series {
 		c.Series[i].X = x
 	}
