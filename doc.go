@@ -7,12 +7,16 @@
 // directory and addresses, once, and opens everything that groups share: the log engine, the
 // transport, the budget for waiting commands, and the balancer of leaders. A [Group] is one
 // replicated state machine at a node: [Group.Propose] replicates a command and returns the
-// result of the state machine at this node, and [Group.Read] makes a read that follows
-// linearizable.
+// result of the state machine at this node. After [Group.Read] returns, a read of the state is
+// linearizable. [Replicate] makes a group of a state with three methods, and [Replicated.View]
+// reads it:
 //
 //	node, err := weft.Open(weft.Options{Cluster: 7, ID: 1, Dir: "data", Peers: peers})
-//	group, err := node.Group(1, machine)
+//	group, err := weft.Replicate(node, 1, newState)
 //	result, err := group.Propose(ctx, command)
+//	err = group.View(ctx, func(s state) { ... })
+//
+// [Node.Group] takes a state machine of any kind, such as one with a database.
 //
 // # Members
 //
@@ -23,7 +27,8 @@
 //
 // # Gateways
 //
-// With [Options.Gateway] the process is no node: its groups have [Group.Propose] and [Group.Query], and no replica.
+// With [Options.Gateway] the process is a gateway: its groups have [Group.Propose] and
+// [Group.Query], and no replica.
 //
 // # Copies
 //

@@ -1,10 +1,10 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ecraft is coded replication's knowledge of units: the cut of a payload into units, the
-// units of each member, the form of units in an entry's Data, the rule for enough units, and the
-// choice of the number of units for each follower. The package knows nothing of Raft's state
-// machine, reads no clock and does no I/O.
+// Package ecraft has what coded replication needs to know about units: how a payload is cut into
+// units, which units a member gets, how they stand in an entry's Data, when enough are held, and
+// how many each follower gets. The package knows nothing of Raft's state machine, reads no clock
+// and does no I/O.
 //
 // # Strips
 //

@@ -7,17 +7,17 @@
 // for the entry to be safe, but not for a follower to apply the entry. The rest comes
 // from the other followers, so that the leader's link is not used twice:
 //
-//   - Push. Senders and receivers follow from the entry's header. As soon as its own
-//     units are durable, a follower sends them to the members that Targets names, without a
-//     question, and the payload is there one one-way delay later. A
-//     Deferred queue can hold pushes back, to leave the links to the leader.
+//   - Push. Senders and receivers follow from the entry's header. As soon as a follower's
+//     own units are durable, it sends them to the members that Targets names, without a
+//     question. The payload is there one one-way delay later. A Deferred queue can hold
+//     pushes back, to leave the links to the leader.
 //   - Pull. Units that did not come, because a peer is dead or a message was lost, are
 //     asked for. A Puller decides which peer to ask, and finds out when no peer can
 //     complete an entry any more: then the node needs a snapshot.
 //
 // A Store holds units and the payloads made of them, in memory and within a budget.
-// Neither ever goes into the log, so all may be forgotten at any time, and a restarted
-// node begins with nothing.
+// Neither is written to the log, so all may be forgotten at any time, and a restarted
+// node begins with an empty Store.
 //
 // Units come from peers, and peers are not trusted. Each unit has a checksum; the
 // payload has another, which the leader put into the header. Units that pass the first

@@ -144,22 +144,21 @@
 // still be bound by the one before. Node.isSuperseded; seeds.
 //
 // L16. The leader removes a responder that has kept a write waiting for F, or has
-// left the leader's requests unanswered for F. It is not enough that the responder
-// is heard: a node that is deaf, or has a stuck disk, renews its leases and acknowledges
-// nothing. A removed responder returns after it has kept up for a while that
+// left the leader's requests unanswered for F. To hear the responder is not enough: a
+// node that is deaf, or has a stuck disk, renews its leases and acknowledges nothing. A
+// removed responder returns after it has kept up for a while that
 // doubles with each removal. The while ends with its last answer and acknowledgement,
 // because the leader notices silence late: a responder that falters would be named in
 // its silence, and hold up writes again. A responder falters if it keeps a write waiting for
-// half of F that a majority has. The third falter, of which each follows on the one before
-// within 16 F, removes the responder, and the next falter of a responder that was removed does,
-// until the responder has served for 16 times the while, or 512 F, without a falter. Otherwise
-// a responder that stands still for a little less than F, again and again, holds writes up each
+// half of F that a majority has. Three falters, each within 16 F of the one before, remove
+// the responder; afterwards each falter does, until the responder has served for 16 times the
+// while, or 512 F, without one. Otherwise a responder that stands still for a little less than F, again and again, holds writes up each
 // time. Node.detect, Node.falters; TestDeadResponderHoldsAWriteUpOnce,
 // TestSilentResponderIsRemovedFromAnIdleGroup, TestFalteringResponderIsNotNamedInItsSilence,
 // TestWritesWaitForFewerAndFewerFaltersOfAResponder.
 //
-// L17. Voters change only while no roster that names anybody is in use, and nobody
-// is named until the change is applied. Otherwise a responder that has not applied
+// L17. Voters change only while no roster in use names a responder, and none is named
+// until the change is applied. Otherwise a responder that has not applied
 // two changes counts a majority that the voters of a later leader do not meet.
 // Node.MayChange, Node.mayName; TestConfigurationWaitsUntilNobodyIsNamed.
 //

@@ -28,7 +28,7 @@
 //	}
 //
 // [RawNode] is the state machine. [Node] wraps a RawNode in a goroutine, for
-// hosts with calls from several. [Storage] lets the state machine read the
+// hosts that call from several goroutines. [Storage] lets the state machine read the
 // host's writes. With [Config.AsyncStorageWrites] steps 1 and 3 become messages
 // to local threads, and the answers take the place of Advance, so that writing,
 // applying and sending overlap.
@@ -42,7 +42,7 @@
 //	step.go       a message arrives: whose term is right?
 //	follower.go   appends, heartbeats and snapshots of a leader
 //	candidate.go  campaigns and (pre-)votes counted
-//	recover.go    a winner that may not lead yet
+//	recover.go    the winner of an election that may not lead yet
 //	leader.go     the leader's clock and its switchboard, and from there
 //	replicate.go  appends to a follower, and its answers
 //	commit.go     when an entry is committed
@@ -50,8 +50,8 @@
 //	held.go       configuration changes that wait
 //	reads.go      linearizable reads without a log entry
 //	transfer.go   handing leadership over
-//	late.go       a leader whose disk hangs goes
-//	placement.go  members that are to lead rather than others
+//	late.go       a leader whose disk hangs gives up leadership
+//	placement.go  which members lead, by weights
 //	vote.go       giving votes, and refusing them
 //	conf.go       changes of the member set
 //	news.go       what becomes of the log, told to the extension and the electorate
@@ -63,8 +63,8 @@
 //	tail.go       entries not yet written
 //	entry.go      an entry: identity, sizes, copies, the change in it
 //
-// Who counts, and from when to when a change of the members does, is package
-// internal/electorate: its doc lists the questions and why each answer is what it is.
+// Package internal/electorate decides which members count, and while which changes of the
+// members do: its doc lists the questions, and the reason for each answer.
 //
 // The host sees the state machine through rawnode.go, or node.go with its goroutine, and
 //
@@ -100,11 +100,13 @@
 //   - How a read is served: reads.go (readIndex, answerRead). By a lease: TakeRead of
 //     internal/leasing.
 //   - How a member is changed: propose.go (admitConfChange), then conf.go (applyConfChange).
-//   - How an entry is coded: Seal of internal/coding for the leader's own form, then Form for the
-//     form of a follower, both in brakes.go.
-//   - What coding may do to any of it: extension.go, then package internal/coding,
+//   - How a snapshot is sent: replicate.go (sendSnapshot), and taken: follower.go (handleSnapshot).
+//   - How an entry is coded: brakes.go of internal/coding, Seal for the leader's own form, and Form
+//     for the form of a follower. How many units each follower gets: assign in seal.go there, which
+//     asks the Policy, by default that of package ecraft/adaptive.
+//   - What coding may change: extension.go, then package internal/coding,
 //     from its doc.go.
-//   - What leases may do to any of it: extension.go, then package internal/leasing,
+//   - What leases may change: extension.go, then package internal/leasing,
 //     from its doc.go. Their rules, with the schedule behind each, are the page of package
 //     leases.
 //   - Raft as a specification, one test a rule: paper_test.go.

@@ -29,15 +29,20 @@
 //
 // # Zones
 //
-// Where bytes from one place to another are dear or slow, such as between data centres, nodes may say in which
-// zone they stand (Zone of the configuration of package transport). A leader then sends the data of a whole entry, of 512 bytes and more, to
-// one member in each other zone, and to one learner in its own, if no voter but itself is there; the others in the zone
-// are sent the entry without its data, and get the data from that member, the relay. If the relay is silent for a fifth of an
-// election timeout, the leader is asked, and a relay for which that happens again and again is passed by.
-// The relay is a voter if there is one, of the voters the one with the largest weight (see [Placement]). Heartbeats,
-// votes and acknowledgements go directly. Coded entries have no relays: the units that the members of a zone lack together come
-// once from other zones, and are passed on there (Zone of raft.Coding). Relays serve nodes with zones among each other; nodes of
-// earlier versions are sent whole entries.
+// Where bytes between places such as data centres are dear or slow, nodes may say in which zone
+// they stand (Zone of the configuration of package transport). A leader then sends the data of a
+// whole entry, of 512 bytes and more, to one member in each other zone, the relay. The other members
+// there are sent the entry without its data, and get the data from the relay. In the leader's own
+// zone voters are sent whole entries, and learners have a relay.
+//
+//   - The relay is the voter with the largest weight (see [Placement]), or a learner if the zone has
+//     no voter.
+//   - If the relay is silent for a fifth of an election timeout, members ask the leader. A relay that
+//     is silent again and again is passed by.
+//   - Heartbeats, votes and acknowledgements go directly. Nodes without a zone, and of earlier
+//     versions, are sent whole entries.
+//   - Coded entries have no relays: the units that the members of a zone lack together come once
+//     from other zones, and are passed on there (Zone of raft.Coding).
 //
 // # What a caller can rely on
 //

@@ -45,19 +45,19 @@ var (
 )
 
 var histogramTable = []histogram{
-	{"weft_propose_sent_seconds", "Time from the call until a command left the queue of the node that was called, for the log or the leader.",
+	{"weft_propose_sent_seconds", "Time from the call until the command left the called node's queue, for the log or the leader.",
 		perGroup, func(h *histograms) **prometheus.HistogramVec { return &h.sent }},
-	{"weft_propose_committed_seconds", "Time from the call until the node that was called knew that a command is committed.",
+	{"weft_propose_committed_seconds", "Time from the call until the called node knew that the command is committed.",
 		perGroup, func(h *histograms) **prometheus.HistogramVec { return &h.committed }},
-	{"weft_propose_applied_seconds", "Time from the call until a command was applied, and its call ended.",
+	{"weft_propose_applied_seconds", "Time from the call until the command was applied, and the call ended.",
 		perGroup, func(h *histograms) **prometheus.HistogramVec { return &h.applied }},
-	{"weft_read_seconds", "Time from the call until a read could look at the state, by its policy and what vouched for it.",
+	{"weft_read_seconds", "Time from the call until the read could look at the state.",
 		perRead, func(h *histograms) **prometheus.HistogramVec { return &h.read }},
-	{"weft_snapshot_sent_seconds", "Time until a member had restored a snapshot that this node sent, or until that failed.",
+	{"weft_snapshot_sent_seconds", "Time until a member had restored a snapshot of this node, or failed to.",
 		perSnapshot, func(h *histograms) **prometheus.HistogramVec { return &h.snapshotSent }},
-	{"weft_snapshot_restored_seconds", "Time from the first piece of a snapshot until this node had restored it, or until that failed.",
+	{"weft_snapshot_restored_seconds", "Time from a snapshot's first piece until this node had restored it, or failed to.",
 		perSnapshot, func(h *histograms) **prometheus.HistogramVec { return &h.restored }},
-	{"weft_log_sync_seconds", "Time that syncs of segment files took.",
+	{"weft_log_sync_seconds", "Histogram of the time of a sync of a segment file.",
 		nil, func(h *histograms) **prometheus.HistogramVec { return &h.sync }},
 }
 

@@ -49,7 +49,7 @@ func TestHTTP(t *testing.T) {
 		`weft_stage_busy_seconds_total{group="1",stage="append"}`,
 		"# TYPE weft_log_sync_seconds histogram",
 		`weft_log_sync_seconds_bucket{le="5e-05"}`,
-		"# HELP weft_state_sessions Sessions of clients, in all groups.",
+		"# HELP weft_state_sessions Sessions of clients.",
 		`weft_clients_refusals_total{reason="no certificate"} 0`,
 		"go_goroutines",
 	} {

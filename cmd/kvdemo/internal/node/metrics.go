@@ -50,19 +50,19 @@ type stateGauges struct {
 // stateTexts are the texts of stateGauges.
 var stateTexts = map[string]string{
 	"DiskBytes":           "now: Bytes of the state's files.",
-	"WrittenBytes":        "Bytes written to the state's files, by flushes and compactions.",
+	"WrittenBytes":        "Bytes written to the state's files.",
 	"Flushes":             "Flushes of the state to disk.",
 	"Compactions":         "Compactions of the state's files.",
-	"CompactionDebtBytes": "now: Bytes that compactions have yet to move, roughly.",
-	"MemTableBytes":       "now: Bytes of applied state in memory that are not flushed.",
+	"CompactionDebtBytes": "now: Bytes that compactions still have to move, roughly.",
+	"MemTableBytes":       "now: Bytes of applied state not flushed yet.",
 	"CacheBytes":          "now: Bytes in the state's cache of blocks.",
 	"CacheHits":           "Blocks of the state found in the cache.",
 	"CacheMisses":         "Blocks of the state read from files.",
-	"Stalled":             "now: 1 while the state cannot be written, most likely because the disk is full.",
-	"Sessions":            "now: Sessions of clients, in all groups.",
-	"Uploads":             "now: Large values that arrive, in all groups.",
-	"UploadBytes":         "now: Bytes of the parts of large values that arrive.",
-	"LargeValues":         "now: Values kept in parts, in all groups.",
+	"Stalled":             "now: 1 while the state cannot be written, mostly because the disk is full.",
+	"Sessions":            "now: Sessions of clients.",
+	"Uploads":             "now: Large values that are arriving.",
+	"UploadBytes":         "now: Bytes of the parts that have arrived.",
+	"LargeValues":         "now: Values kept in parts.",
 }
 
 // stateGauges returns the numbers of the state.
@@ -90,14 +90,14 @@ type clientCounts struct {
 }
 
 // logInfo is the metric of the node's own log.
-var logInfo = metrics.Info{Name: "weft_log_lines_left_out_total", Type: "counter", Help: "Lines that repeat too often, and were left out of the node's own log."}
+var logInfo = metrics.Info{Name: "weft_log_lines_left_out_total", Type: "counter", Help: "Lines left out of the node's own log, because they repeat too often."}
 
 // clientInfos are the metrics of clients: refusals, and reads.
 var clientInfos = []metrics.Info{
 	{Name: "weft_clients_refusals_total", Type: "counter", Labels: []string{"reason"},
-		Help: "Connections and calls of clients refused for their certificate, or for want of one, by reason."},
+		Help: "Connections and calls refused for the client's certificate, or for want of one."},
 	{Name: "weft_clients_reads_total", Type: "counter", Labels: []string{"policy", "served"},
-		Help: "Reads of clients that ended well, by their policy and what served them."},
+		Help: "Reads of clients that ended well."},
 }
 
 var clientRefusals, clientReads = describe(clientInfos[0]), describe(clientInfos[1])

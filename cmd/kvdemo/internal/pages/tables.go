@@ -25,14 +25,14 @@ func tables(old []byte) ([]byte, error) {
 	text := place.ReplaceAllFunc(old, func(found []byte) []byte {
 		subsystems := string(place.FindSubmatch(found)[1])
 		var b strings.Builder
-		fmt.Fprintf(&b, "<!-- metrics: %s -->\n| metric | type | labels | meaning |\n|---|---|---|---|\n", subsystems)
+		fmt.Fprintf(&b, "<!-- metrics: %s -->\n| metric and labels | meaning |\n|---|---|\n", subsystems)
 		for _, s := range strings.Fields(subsystems) {
 			rows := 0
 			left = slices.DeleteFunc(left, func(m metrics.Info) bool {
 				here := subsystem(m) == s
 				if here {
 					rows++
-					fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.Name, m.Type, strings.Join(m.Labels, ", "), m.Help)
+					fmt.Fprintf(&b, "| `%s` | %s |\n", withLabels(m), m.Help)
 				}
 				return here
 			})
@@ -47,6 +47,15 @@ func tables(old []byte) ([]byte, error) {
 		errs = append(errs, fmt.Errorf("%s is in no table; want its subsystem, %s, in a comment <!-- metrics: ... -->", m.Name, subsystem(m)))
 	}
 	return text, errors.Join(errs...)
+}
+
+// withLabels is a metric's name with its labels, as in an expression. Its type follows from the
+// name, or is that of all metrics in the section.
+func withLabels(m metrics.Info) string {
+	if len(m.Labels) == 0 {
+		return m.Name
+	}
+	return m.Name + "{" + strings.Join(m.Labels, ",") + "}"
 }
 
 // subsystem is the second word of a metric's name.

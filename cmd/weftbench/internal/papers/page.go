@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -63,16 +64,17 @@ func page(list []Measured) string {
 	}
 	fmt.Fprintf(&b, `# Four papers
 
-Weft's design rests on four papers. Each of their figures and tables with results is a row here, with what the paper printed and what
-Weft prints in the same setting: rows that are run: %d; not run, with the reason: %d. The commands list the rows, run one, and run all and write the pages:
+Weft's design rests on four papers. Each of their figures and tables with results is a row here: what the paper printed, and how Weft does
+in the same setting. %d rows are run, %d is not, and says why.
 
 `+"```sh\ngo run ./cmd/weftbench papers --list\ngo run ./cmd/weftbench papers --figure crossword/6c\ngo run ./cmd/weftbench papers --out docs\n```"+`
 
-Rows run in virtual time, so a second run writes the same bytes. Absolute figures are of simulated links; the order of the sides and the
-ratios are to be compared: the last column has, for each side, by how much Weft is better, from the worst cell to the best. [data/papers.md](data/papers.md) has the tables of all rows, and [data/papers](data/papers) their pictures.
-`+"`make papers-real`"+` has some of the rows run as processes, too, beside a simulation of the same.
+The last column has, for each side, by which factor Weft is better, from the worst cell to the best: above 1 Weft is better. Weft is the
+best of the sides with the full guarantee, or within 3%% of it, unless the row says **behind**, where, and why. Absolute figures are of simulated links, in
+virtual time: a second run writes the same bytes. [data/papers.md](data/papers.md) has all tables, [data/papers](data/papers) their
+pictures; `+"`make papers-real` runs the rows marked *real* as processes, too, beside a simulation of the same."+`
 `, run, not)
-	b.WriteString("\n## Sides with a weaker guarantee\n\nThese sides exist in the bench only. Weft is compared with the best of the other sides; where a side of this table is ahead, the row says so, too.\n\n| side | weaker in |\n|---|---|\n")
+	b.WriteString("\n## Sides with a weaker guarantee\n\nThese sides exist in the bench only. Where one of them is ahead by more than 3%, the row names the worst cell.\n\n| side | weaker in |\n|---|---|\n")
 	for _, w := range weaker {
 		fmt.Fprintf(&b, "| %s | %s |\n", w.What, w.Value)
 	}
@@ -83,10 +85,10 @@ ratios are to be compared: the last column has, for each side, by how much Weft 
 		}
 	}
 	for _, n := range names {
-		fmt.Fprintf(&b, "\n## %s\n\n| row | what | published | status, and Weft's figure over a side's: above 1x Weft is better |\n|---|---|---|---|\n", n.name)
+		fmt.Fprintf(&b, "\n## %s\n\n| row | what | published | Weft |\n|---|---|---|---|\n", n.name)
 		for _, m := range list {
 			if m.Paper == n.id {
-				fmt.Fprintf(&b, "| [%s](data/papers.md#%s) | %s | %s | %s |\n", m.ID(), m.anchor(), m.Title, claims(m.Published), m.inPage())
+				fmt.Fprintf(&b, "| [%s](data/papers.md#%s) | %s | %s | %s |\n", m.ID(), m.anchor(), m.Title, claims(m.Published), brief(m.inPage()))
 			}
 		}
 	}
@@ -111,6 +113,30 @@ func (m *Measured) inPage() string {
 		return m.Status() + ": " + m.Reason
 	}
 	return m.Status() + ": " + m.Ours
+}
+
+// The parts of an outcome that brief leaves out or shortens, in this order.
+var briefer = []struct {
+	long  *regexp.Regexp
+	short string
+}{
+	{regexp.MustCompile(`^run\. `), ""},
+	{regexp.MustCompile(`^run, also by processes\. `), "*real*: "},
+	{regexp.MustCompile(`^run on this machine: `), "*real* only: "},
+	{regexp.MustCompile(`Weft beside `), ""},
+	{regexp.MustCompile(`(\d\.\d\d)x\b`), "$1"},
+	{regexp.MustCompile(`\. Weft is the best safe side, or within 3% \(at worst ([\d.]+) of it: (.*?)\)`), ". Within 3% of the best safe side ($1: $2)"},
+	{regexp.MustCompile(`\. Weft is the best safe side`), ""},
+	{regexp.MustCompile(`\. Weft is at [\d.]+ of the best safe side at worst \((.*?)\): `), "; **behind** at $1: "},
+	{regexp.MustCompile(`; at [\d.]+ of a side with a weaker guarantee at worst \((.*?)\)`), "; worst at $1"},
+}
+
+// brief is an outcome in a cell of the page, which says above the tables what holds for most rows.
+func brief(outcome string) string {
+	for _, b := range briefer {
+		outcome = b.long.ReplaceAllString(outcome, b.short)
+	}
+	return outcome
 }
 
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
