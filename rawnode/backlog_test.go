@@ -4,7 +4,7 @@
 package rawnode_test
 
 import (
-	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -46,7 +46,7 @@ func TestPolicyHearsOfBacklogs(t *testing.T) {
 	}
 	heard := false
 	for i := 0; i < 1000 && !heard; i++ {
-		must(t, members[1].host, fmt.Sprint(i))
+		must(t, members[1].host, strings.Repeat("x", raft.DefaultCodingThreshold))
 		lead := leader(t, members[1])
 		heard = true
 		for id := range members {

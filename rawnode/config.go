@@ -33,8 +33,9 @@ type Message = wire.Message
 //     another node, or of another cluster than the log's.
 //   - Backlog(to uint64) (bytes int, known bool) returns the bytes of appends that wait at
 //     this node until the network takes them, the system's buffers included, and does not
-//     wait. A leader with coding uses the backlog to choose the amount sent to each member
-//     (see raft.RawNode.QueueHint); without Backlog, the leader uses the acknowledgements.
+//     wait. A leader with coding asks before it appends a large entry, and uses the backlog to
+//     choose the amount sent to each member (see raft.RawNode.QueueHint); without Backlog, the
+//     leader uses the acknowledgements.
 //   - SealsLate() promises that messages are encoded by [Message.MarshalBinary] or by package
 //     transport, which write each coded entry in the form of its receiver (see
 //     raft.Coding.LateSeal). For another transport the core makes each form, at the cost of

@@ -42,11 +42,6 @@ type Host struct {
 	// work.
 	logRests func() bool
 
-	// backlog, unless nil, returns the bytes that wait in the transport for a member. asked is the
-	// time of the last call, used only within a turn.
-	backlog func(uint64) (int, bool)
-	asked   time.Duration
-
 	calls callTable // used only within a turn
 	// spareCalls belongs to this host alone: a channel must not move between bubbles of
 	// testing/synctest.
@@ -132,9 +127,6 @@ func New(cfg Config) (*Host, error) {
 	if log, ok := cfg.Replica.Log.(readyLog); ok {
 		h.tryAppend = log.TryAppend
 	}
-	if t, ok := cfg.Transport.(backlogged); ok && cfg.Replica.Coding != nil {
-		h.backlog = t.Backlog
-	}
 	if log, ok := cfg.Replica.Log.(restingLog); ok {
 		h.logRests = log.Rests
 	}
@@ -184,6 +176,9 @@ func openReplica(cfg *Config) (r *replica.Replica, applied uint64, err error) {
 		rc.EncodeResult = sm.EncodeResult
 	}
 	rc.Tick, rc.Busy = cfg.TickInterval, process.Busy
+	if t, ok := cfg.Transport.(backlogged); ok {
+		rc.Backlog = t.Backlog
+	}
 	rc.Names = cfg.names()
 	if sm, ok := cfg.StateMachine.(interface{ Settings() []Setting }); ok {
 		rc.Equal = sm.Settings()

@@ -74,10 +74,6 @@ func (h *Host) tick(r *replica.Replica, due time.Time) {
 	h.applies.reap()
 }
 
-// backlogEvery is how often, at most, the transport is asked what waits. In
-// between, the policy reckons with what it knows of rates.
-const backlogEvery = time.Millisecond
-
 // turn feeds the replica what has come in, and does what it wants done. It returns
 // the memory of what came.
 func (h *Host) turn(r *replica.Replica, spare []input) []input {
@@ -86,10 +82,6 @@ func (h *Host) turn(r *replica.Replica, spare []input) []input {
 	h.hangs.turn.begin(now)
 	defer h.hangs.turn.end()
 	r.At(now)
-	if h.backlog != nil && now-h.asked >= backlogEvery {
-		h.asked = now
-		r.Backlog(h.backlog)
-	}
 	items := h.inbox.take(spare, start)
 	for i := range items {
 		h.input(r, &items[i])

@@ -28,6 +28,9 @@ import (
 // between the two. Otherwise the mean time to commit decides, which in a closed loop is the
 // throughput as well.
 //
+// How the choice by links fares is measured from the first large entry on. So the first trial begins as soon
+// as the share is large, and does not wait for a turn.
+//
 // A trial is short, and trials that fail become rare. Where full copies overload a link, the first
 // entries of the trial show it: a trial ends as soon as an entry waits far longer than any before, or
 // few entries take far longer than those before took, both for each entry and for each byte. And
@@ -109,8 +112,9 @@ type processors struct {
 	last    uint64 // the last entry proposed
 	done    uint64 // the last entry committed; none waits if it is the last one proposed
 
-	*turns      // nil before processors count
+	*turns      // nil before the first large entry
 	coded  bool // an entry of the turn was coded
+	differ bool // known is of what is in force, and the other form is another
 
 	ratio  float64 // of the last trials: the mean logarithm of the part of the time of full copies that coding took
 	trials float64 // how many, trialMemory at most
@@ -166,14 +170,14 @@ func (p *processors) proposed(index uint64, size, now float64) {
 		p.rested = max(p.rested, now-p.now)
 	}
 	p.at(now)
-	if p.last = index; p.count {
+	if p.last = index; p.turns != nil {
 		p.entries.Push(waiting{index, p.now, size}) // of very many entries some are enough
 	}
 }
 
 // committed notes the times of entries; the time is the time of the last answer.
 func (p *processors) committed(index uint64) {
-	if p.done = index; !p.count {
+	if p.done = index; p.turns == nil {
 		return
 	}
 	t := &p.turn
@@ -211,7 +215,7 @@ func (t *turn) slower(than *turn, now float64) bool {
 
 // begin begins a turn.
 func (p *processors) begin() {
-	p.turn, p.coded = turn{behind: p.last}, false
+	p.turn, p.coded, p.differ = turn{behind: p.last}, false, false
 	if p.done >= p.last {
 		p.turn.from, p.turn.begun = p.last+1, p.now
 	}
@@ -259,40 +263,42 @@ func (a *Policy) busiest(r *ecraft.Round) float64 {
 func (p *processors) wantFull(busy, now float64) bool {
 	p.at(now)
 	p.share.add(busy, p.now, busyMemory)
-	switch busy = p.share.value; {
-	case !p.count && busy > busyFrom:
-		p.count, p.full = true, p.won
+	if p.turns == nil {
 		p.entries.Init(trialFlights)
 		p.turns = new(turns)
 		p.begin()
+	}
+	switch busy = p.share.value; {
+	case !p.count && busy > busyFrom:
+		if p.count, p.full = true, p.won; p.full {
+			p.begin()
+		}
 	case p.count && busy < busyTo:
-		p.full = p.full != p.trying // what was in force
-		p.trying = false
-		p.count, p.won, p.full, p.turns = false, p.full, false, nil
-	case p.count && p.trying:
+		p.won = p.full != p.trying // what was in force
+		p.count, p.full, p.trying = false, false, false
+		p.begin()
+	case p.trying:
 		p.judge()
-	case p.count:
+	default:
 		p.look()
 	}
 	return p.full
 }
 
-// look notes the times of what is in force, and begins a trial of the other. Where the choice by
-// links is full copies, there is nothing to try.
+// look notes the times of what is in force, and begins a trial of the other if processors count. Where
+// the choice by links is full copies, there is nothing to try.
 func (p *processors) look() {
-	if !p.turn.whole(p.now) {
-		return
+	if p.turn.whole(p.now) {
+		if p.next == 0 {
+			p.next = p.turn.begun + p.wait*(p.turn.begun-p.began)
+		}
+		p.known, p.differ = p.turn, p.full || p.coded
+		p.turn, p.coded = turn{from: p.last + 1, begun: p.now}, false
+		if p.pace > 0 && far(p.known.pace()/p.pace, otherLoad) {
+			p.gap, p.next, p.trials = firstGap, p.now, min(p.trials, otherTrials)
+		}
 	}
-	if p.next == 0 {
-		p.next = p.turn.begun + p.wait*(p.turn.begun-p.began)
-	}
-	p.known = p.turn
-	differ := p.full || p.coded
-	p.turn, p.coded = turn{from: p.last + 1, begun: p.now}, false
-	if p.pace > 0 && far(p.known.pace()/p.pace, otherLoad) {
-		p.gap, p.next, p.trials = firstGap, p.now, min(p.trials, otherTrials)
-	}
-	if differ && p.now >= p.next {
+	if p.count && p.differ && p.now >= p.next {
 		p.full, p.trying, p.began, p.pace = !p.full, true, p.now, p.known.pace()
 		p.begin()
 	}

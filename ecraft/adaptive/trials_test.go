@@ -127,14 +127,38 @@ func TestTrialGoesOnAfterAPause(t *testing.T) {
 	require.GreaterOrEqual(t, s.p.trials, 2.0, "a trial that takes longer than a load ended")
 }
 
-func TestEntriesOnTheirWayWhenProcessorsBeginToCountAreOfNoTurn(t *testing.T) {
-	s := newServer(50e-3, 50e-3, 0)
-	s.run(1)
-	s.busy = 1
-	for !s.p.count {
+// becomeBusy makes processors busy, and runs the server until they count.
+func (s *server) becomeBusy() {
+	for s.busy = 1; !s.p.count; {
 		s.run(1e-3)
 	}
-	require.Zero(t, s.p.turn.from, "entries from before still wait")
+}
+
+func TestFirstTrialBeginsAsSoonAsProcessorsCount(t *testing.T) {
+	s := newServer(1.3e-3, 1e-3, 0)
+	s.run(1)
+	require.False(t, s.p.trying)
+	s.becomeBusy()
+	s.run(2e-3)
+	require.True(t, s.p.trying, "how coding fares was measured before")
+	s.run(0.2)
+	require.True(t, s.p.full)
+	require.False(t, s.p.trying)
+}
+
+func TestEntriesOnTheirWayAtAChangeOfFormAreOfNoTurn(t *testing.T) {
+	s := newServer(50e-3, 30e-3, 1)
+	for !s.p.full || s.p.trying {
+		s.run(1e-3)
+	}
+	for s.busy = 0; s.p.count; {
+		s.run(1e-3)
+	}
+	require.False(t, s.p.full)
+	require.Zero(t, s.p.turn.from, "full copies still wait")
+	s.becomeBusy()
+	require.True(t, s.p.full, "full copies have won")
+	require.Zero(t, s.p.turn.from, "coded entries still wait")
 	s.run(1)
 	require.Positive(t, s.p.turn.from)
 }

@@ -78,6 +78,60 @@ func TestCodedCommands(t *testing.T) {
 	require.Len(t, c.agree(), commands)
 }
 
+// Commands below the threshold cost the same with coding as without, but for a report in each
+// acknowledgement: as many messages of each kind and writes, and nothing is due between ticks. Only
+// an entry that may be coded has its leader ask what waits for the others.
+func TestSmallCommandsCostNothingMore(t *testing.T) {
+	const commands = 50
+	type work struct {
+		messages map[pb.MessageType]int
+		bytes    int
+		writes   uint64
+	}
+	run := func(coding func() *raft.Coding) (w work) {
+		c := newCluster(t, Weft, 1, 2, 3)
+		c.coding = coding
+		questions := 0
+		for _, id := range c.ids() {
+			c.nodes[id].cfg.Backlog = func(uint64) (int, bool) { questions++; return 0, true }
+			c.start(c.nodes[id])
+		}
+		c.elect(1)
+		c.run(5)
+		w.messages = map[pb.MessageType]int{}
+		c.lose = func(m wire.Message) bool {
+			core, ok := m.RaftBody()
+			require.True(t, ok, "%T", m.Body)
+			w.messages[core.GetType()]++
+			w.bytes += m.Size() - len(core.GetContext())
+			return false
+		}
+		for i := range commands {
+			c.propose(1, strings.Repeat("x", 16))
+			c.settle()
+			_, due := c.nodes[1].r.Deadline()
+			require.False(t, due)
+			if i%10 == 0 {
+				c.run(1)
+			}
+		}
+		require.Len(t, c.agree(), commands)
+		require.Zero(t, questions)
+		for _, id := range c.ids() {
+			w.writes += c.nodes[id].r.Status().Counters.Appends
+		}
+		c.lose = func(wire.Message) bool { return false }
+		c.propose(1, strings.Repeat("x", raft.DefaultCodingThreshold))
+		c.settle()
+		if coding != nil {
+			require.Equal(t, 3, questions, "one for each member")
+		}
+		return w
+	}
+	coded := run(func() *raft.Coding { return &raft.Coding{} })
+	require.Equal(t, run(nil), coded)
+}
+
 // Densify makes a group's new entries plain.
 func TestDensify(t *testing.T) {
 	c := codedCluster(t, 1, 2, 3)

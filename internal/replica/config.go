@@ -48,6 +48,9 @@ type Config struct {
 	// unless nil, returns the share of time, 0 to 1, for which processors are busy: then they wait for a Tick.
 	Moment time.Duration
 	Busy   func() float64
+	// Backlog, unless nil, returns the bytes of appends that wait at this node for a member, if that is
+	// known, and does not wait. A leader that codes asks before it appends a large entry.
+	Backlog func(member uint64) (bytes int, known bool)
 	// Stopwatch, unless nil, measures the work of Resolve and Bundle.
 	Stopwatch func() time.Duration
 }

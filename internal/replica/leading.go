@@ -31,6 +31,7 @@ func (r *Replica) appendProposal(p wire.Proposal) wire.Verdict {
 		return wire.Verdict{Outcome: wire.Busy, Term: r.state.Term}
 	}
 	r.dirty = true
+	r.coding.proposes(&r.facts, len(p.Data))
 	if p.ConfChange {
 		cc := &pb.ConfChangeV2{}
 		outcome, err := wire.Malformed, proto.Unmarshal(p.Data, cc)

@@ -28,21 +28,6 @@ func (r *Replica) Poll(now time.Duration) {
 	}
 }
 
-// Backlog tells a leader's core what waits to be sent to each member, where that
-// is known. Flush follows, as after any input.
-func (r *Replica) Backlog(of func(member uint64) (bytes int, known bool)) {
-	if r.coding.core == nil || r.err != nil || !r.leads() {
-		return
-	}
-	for _, members := range [][]uint64{r.host.conf.GetVoters(), r.host.conf.GetVotersOutgoing(), r.host.conf.GetLearners()} {
-		for _, id := range members {
-			if bytes, known := of(id); known {
-				r.coding.core.QueueHint(id, bytes, 0)
-			}
-		}
-	}
-}
-
 // Densify has the group append nothing coded any more, while on: before a
 // downgrade. Status().Coding.Dense tells when this node's log has no coded entry
 // left, as its host has dropped them. Flush follows, as after any input.

@@ -21,8 +21,7 @@ const (
 	tick          = 50 * time.Millisecond
 	electionTicks = 20
 	syncTime      = 500 * time.Microsecond
-	longest       = time.Hour        // the deadline of calls: none passes
-	hintEvery     = time.Millisecond // how often a leader hears what waits at its node
+	longest       = time.Hour // the deadline of calls: none passes
 )
 
 // Place is where a group's member is, and what it does.
@@ -46,7 +45,6 @@ type Member struct {
 	drive   *world.Drive
 	waiting map[replica.Call]func()
 	last    replica.Call
-	hinted  time.Duration
 }
 
 // Join adds a member of a group to a node that has not failed.
@@ -58,7 +56,7 @@ func (n *Node) Join(p Place) (*Member, error) {
 		MaxCalls: 1 << 20, RetainEntries: 1 << 40, RetainBytes: 1 << 50, Rand: world.NewDraws(n.w.plan.Seed, 100*p.Group+n.ID),
 		MaxBatchBytes: 1, // a batch of writes is an entry
 		Coding:        p.Coding, Clock: n.w,
-	}}
+	}, Backlog: m.out.waiting}
 	if p.Coding != nil {
 		p.Coding.Busy = func() float64 { return n.busy }
 	}
@@ -122,15 +120,8 @@ func (m *Member) Work(t world.Task) { m.cpu.Add(t) }
 // Later plans a call.
 func (m *Member) Later(d time.Duration, happen func()) { m.w.After(d, happen) }
 
-// TurnBegins tells the replica what waits at the node, for all its groups, as a host does.
-func (m *Member) TurnBegins() time.Duration {
-	if now := m.w.Now(); now-m.hinted >= hintEvery {
-		m.hinted = now
-		m.replica.At(now)
-		m.replica.Backlog(m.out.waiting)
-	}
-	return 0
-}
+// TurnBegins costs nothing.
+func (m *Member) TurnBegins() time.Duration { return 0 }
 
 // Flushed ends the run if the replica is out of service.
 func (m *Member) Flushed(err error) bool {
