@@ -376,3 +376,18 @@ func (f *finale) stalemate() bool {
 	}
 	return true
 }
+
+// killMany lets nodes lose power, most of the time, as the calm begins: so that
+// as many as may be dead are.
+func (f *finale) killMany() {
+	s := f.s
+	if c := s.plan.coded; c == nil || !s.rng.Chance(c.dead) {
+		return
+	}
+	share := s.rng.Float64()
+	for _, n := range s.nodes {
+		if n.up() && s.rng.Chance(share) {
+			n.crash(false)
+		}
+	}
+}

@@ -29,31 +29,6 @@ type operation struct {
 	abandoned bool // the client has given up: it may happen later, or never
 }
 
-// checkHistory checks that the history is linearizable: that there is an order
-// of the operations, each between its call and its return, with the recorded
-// results.
-func (s *sim) checkHistory() {
-	if s.failure != nil {
-		return
-	}
-	byKey := make([][]*operation, storeKeys)
-	for _, op := range s.history.ops {
-		if op.finished || op.verb != verbGet { // otherwise nobody saw the result
-			byKey[op.key] = append(byKey[op.key], op)
-		}
-	}
-	for key, ops := range byKey {
-		if len(ops) == 0 {
-			continue
-		}
-		s.reach.Histories++
-		if !register.Linearizable(ops, (*operation).access) {
-			s.fail(linearizability, "key %d:\n%s", key, describe(ops))
-			return
-		}
-	}
-}
-
 // access is the operation on its key, as the client saw it.
 func (op *operation) access() register.Access {
 	a := register.Access{Client: int(op.command.id.client), Kind: register.Swap, Call: op.call, Return: op.ret,

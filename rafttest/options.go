@@ -39,7 +39,7 @@ type options struct {
 	// Brief has runs be short, with a few entries and a few acts of bad luck. It
 	// needs Coded.
 	Brief bool
-	// Early has cores hand out entries before their hosts have stored the entries: see early.go.
+	// Early has cores hand out entries before their hosts have stored the entries: see core_early.go.
 	Early bool
 	// Leases turns leases on. Whether entries are coded is drawn then.
 	Leases bool

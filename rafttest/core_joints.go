@@ -84,22 +84,6 @@ func (p *coreProcess) newCore() (rawNode, error) {
 	return newUpstreamNode(p.config(), p.n.rand)
 }
 
-// torn has the leader fail, too, when a node loses its commit index with power, and the
-// node's host apply late: the node may be the only one that can win, and knows two changes
-// of which neither is in force.
-func (f *faults) torn(n *node) {
-	s := f.s
-	if s.plan.joints.theme != themeTorn || s.calm() {
-		return
-	}
-	n.lateUntil = s.Now() + s.rng.Span(electionTime, mostLag)
-	s.After(s.rng.Within(0, s.plan.links.Most), func() {
-		if lead := s.leading(); !s.calm() && lead != n {
-			f.crash(lead)
-		}
-	})
-}
-
 // tears returns how many pending records of a disk survive a loss of power, if that tears
 // a hard state from a change of the members; 0 if not.
 func (s *sim) tears(n *node) int {
@@ -172,5 +156,23 @@ func (p *coreProcess) served(rctx []byte, _ bool) {
 		if look, waits := p.asked[ctx]; waits {
 			p.s.check.servedByLease(p.n, p, look)
 		}
+	}
+}
+
+// sending tells of moments that a message shows.
+func (s *sim) sending(n *node, m *pb.Message) {
+	switch {
+	case s.plan.joints == nil:
+	case m.GetType() == pb.MsgTimeoutNow:
+		s.meets(n, momentTransfer)
+	}
+}
+
+// startedOld counts starts from a checkpoint of before a change of the members in the log.
+func (s *sim) startedOld(n *node) {
+	if s.plan.joints != nil && slices.ContainsFunc(n.disk.live.entries, func(e *pb.Entry) bool {
+		return e.GetType() != pb.EntryNormal && e.GetIndex() > released(&n.disk.live)
+	}) {
+		s.joints.OldRestarts++
 	}
 }
