@@ -115,6 +115,6 @@ func (s *sim) countingSets(n *node, conf *pb.ConfState) [][]uint64 {
 func (s *sim) wideCommit(n *node, wide bool) {
 	if wide {
 		s.joints.WideCommits++
-		s.meets(n, momentTwoSets)
+		s.faults.meets(n, momentTwoSets)
 	}
 }

@@ -69,6 +69,19 @@ func (c *checker) sent(n *node, m *pb.Message) {
 	}
 }
 
+// sentAtRest checks a message sent when nobody asks for anything: see rest.go.
+func (c *checker) sentAtRest(n *node, m *pb.Message) {
+	if !c.s.end.resting {
+		return
+	}
+	switch m.GetType() {
+	case pb.MsgHeartbeat, pb.MsgHeartbeatResp, raft.MsgLeases:
+		c.s.reach.AtRest++
+	default:
+		c.s.fail(rest, "node %d sends%s", n.id, appendMessage(nil, m))
+	}
+}
+
 // vouched checks that the term and vote of a message, and the log up to the
 // index, are durable. A later term on disk shows that the message is late: the
 // state vouched for was durable once.

@@ -193,7 +193,7 @@ func (c *codingRecorder) RecordCoding(e raft.CodingEvent) {
 	r := &s.coded
 	s.faults.happens(c.n, moment(e.Kind))
 	if e.Kind == raft.CodingFallback || e.Kind == raft.CodingHedged || e.Kind == raft.CodingChecked {
-		s.meets(c.n, momentRaised)
+		s.faults.meets(c.n, momentRaised)
 	}
 	one := r.counter(e.Kind)
 	if one != nil {

@@ -67,7 +67,7 @@ func (p *coreProcess) reportsFirst() bool {
 func (p *coreProcess) reported(ents []*pb.Entry) {
 	if slices.ContainsFunc(ents, func(e *pb.Entry) bool { return e.GetType() != pb.EntryNormal }) {
 		p.s.joints.Reported++
-		p.s.meets(p.n, momentReported)
+		p.s.faults.meets(p.n, momentReported)
 	}
 }
 
@@ -110,7 +110,7 @@ func (p *coreProcess) handed(ents []*pb.Entry) {
 		}
 	}
 	if p.changes > before {
-		p.s.meets(p.n, momentHanded)
+		p.s.faults.meets(p.n, momentHanded)
 	}
 }
 
@@ -164,7 +164,7 @@ func (s *sim) sending(n *node, m *pb.Message) {
 	switch {
 	case s.plan.joints == nil:
 	case m.GetType() == pb.MsgTimeoutNow:
-		s.meets(n, momentTransfer)
+		s.faults.meets(n, momentTransfer)
 	}
 }
 

@@ -24,7 +24,7 @@ func (f *faults) planAct(seed uint64, i int) {
 	if i == len(b.acts) {
 		s.After(b.rest, func() {
 			s.plan.duration = s.Now()
-			s.begin()
+			s.beginFinale()
 		})
 		return
 	}
@@ -99,7 +99,7 @@ func (f *faults) act(kind actKind) {
 	case actForget:
 		f.forget()
 	case actChange:
-		s.changeMembers()
+		f.changeMembers()
 	case actReplace:
 		s.replaceMembers()
 	case actCompact:
@@ -213,11 +213,14 @@ func (f *faults) doom() {
 }
 
 // elected dooms a new leader, perhaps: it has asked others for payloads, or cut its
-// log, or has carriers to write.
-func (f *faults) elected(n *node) {
+// log, or has carriers to write. Or the leader fails before its term is on disk.
+func (f *faults) elected(n *node, term uint64) {
 	f.happens(n, momentElected)
 	if c := f.s.plan.coded; c != nil && c.brief != nil && !f.s.calm() && f.s.falls.Chance(c.brief.topple) {
 		n.doomed = true
+	}
+	if n.disk.durable.state.term < term {
+		f.depose(n)
 	}
 }
 

@@ -125,7 +125,7 @@ func (s *sim) mayRunPlain() bool {
 
 // endDense restarts, with coding, the nodes that run without.
 func (s *sim) endDense() {
-	if !s.densifying || s.finale.isLive() {
+	if !s.densifying || s.end.live {
 		return
 	}
 	s.densifying = false

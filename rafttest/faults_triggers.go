@@ -45,10 +45,10 @@ func (f *faults) happens(n *node, now moment) {
 }
 
 // meets tells of a moment of joints, and counts what is under way then.
-func (s *sim) meets(n *node, now moment) {
-	if s.plan.joints != nil {
-		s.faults.happens(n, now)
-		s.meet()
+func (f *faults) meets(n *node, now moment) {
+	if f.s.plan.joints != nil {
+		f.happens(n, now)
+		f.s.meet()
 	}
 }
 
@@ -177,7 +177,7 @@ func (f *faults) block(leader *node, e entryName) {
 		if s.calm() || !leader.up() || leader.paused {
 			return
 		}
-		s.changeMembers()
+		f.changeMembers()
 		s.After(s.falls.Span(2*time.Millisecond, 60*time.Millisecond), func() { f.leaveAlone(leader, n) })
 	})
 }

@@ -22,7 +22,6 @@ type history struct {
 // so that no two happen at once.
 type operation struct {
 	command
-	client    *client
 	call, ret int64
 	result    result
 	finished  bool // the client has the result

@@ -13,10 +13,11 @@ import (
 
 // changeMembers proposes a change of the members, as an operator would: to a
 // node that seems to lead, by the node's own view of the members.
-func (s *sim) changeMembers() {
+func (f *faults) changeMembers() {
+	s := f.s
 	n := s.leading()
 	if n == nil || s.rng.Chance(0.1) {
-		n = s.faults.anyNode()
+		n = f.anyNode()
 	}
 	if n == nil || n.paused {
 		return
@@ -172,7 +173,7 @@ func (f *faults) hurryOn() {
 	s := f.s
 	for range s.rng.Between(1, 4) {
 		if s.rng.Chance(0.7) {
-			s.changeMembers()
+			f.changeMembers()
 		} else {
 			s.replaceMembers()
 		}

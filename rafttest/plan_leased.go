@@ -54,7 +54,7 @@ func (p *plan) drawLeased(d world.Draws, beyond float64) {
 		l.late = uint(d.IntN(1 << maxNodes))
 	}
 	for l.cfg.Tick == 0 || (&raft.Config{ID: 1, ElectionTick: electionTicks, HeartbeatTick: p.heartbeatTick, MaxInflightMsgs: 1,
-		Storage: raft.NewMemoryStorage(), PreVote: true, CheckQuorum: true, Clock: leaseClock{}, Leases: &l.cfg}).Validate() != nil {
+		Storage: raft.NewMemoryStorage(), PreVote: true, CheckQuorum: true, Clock: struct{ raft.Clock }{}, Leases: &l.cfg}).Validate() != nil {
 		l.cfg = raft.Leases{
 			Tick: tickTime, Boot: 1,
 			Lease:      d.Span(60*time.Millisecond, 300*time.Millisecond),

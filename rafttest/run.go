@@ -63,12 +63,9 @@ func run(seed uint64, opts options) runResult {
 	for _, n := range s.nodes {
 		s.countLeases(n)
 	}
-	r := runResult{Seed: seed, Process: processCore, Hash: s.story.Hash, Lines: s.story.Lines, Plan: s.plan.String(), Reached: s.reach, Coded: s.coded, Leased: s.leased.leasedReach, Joints: s.joints, Early: s.early}
+	r := runResult{Seed: seed, Process: processCore, Hash: s.story.Hash, Lines: s.story.Lines, Plan: s.plan.String(), Reached: s.reach, Coded: s.coded, Leased: s.leased.leasedReach, Joints: s.joints, Early: s.early, Recovery: s.end.took}
 	if s.plan.host {
 		r.Process = processHost
-	}
-	if s.finale != nil {
-		r.Recovery = s.finale.took
 	}
 	if s.failure != nil {
 		r.Err, r.Story = s.failure, s.story.Recent()
@@ -87,13 +84,15 @@ func (s *sim) live(seed uint64) {
 			s.fail(noPanic, "%v\n%s", x, debug.Stack())
 		}
 	}()
+	f := &faults{s: s}
+	s.faults = f
 	s.found(seed)
-	s.faults.begin(seed)
+	f.begin(seed)
 	s.startClients()
 	if s.plan.coded == nil || s.plan.coded.brief == nil {
-		s.At(s.plan.duration, s.begin)
+		s.At(s.plan.duration, s.beginFinale)
 	}
-	for n := 0; s.failure == nil && !s.over(); n++ {
+	for n := 0; s.failure == nil && !s.end.done; n++ {
 		if n > mostEvents {
 			s.fail(liveness, "%d events, and no end", n)
 			return
@@ -101,12 +100,6 @@ func (s *sim) live(seed uint64) {
 		s.Step(s.plan.duration + 3*finaleTime)
 	}
 	s.checkHistory()
-}
-
-// begin begins the end.
-func (s *sim) begin() {
-	s.finale = &finale{s: s}
-	s.finale.begin()
 }
 
 // found makes the cluster and starts its founding members.
@@ -117,7 +110,6 @@ func (s *sim) found(seed uint64) {
 		s.net.Echoes = world.NewDraws(seed, 41)
 	}
 	s.check = newChecker(s)
-	s.faults = &faults{s: s}
 	s.countPlan()
 	s.countCoded()
 	s.countLeasedPlan()

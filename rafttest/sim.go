@@ -6,6 +6,7 @@ package rafttest
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -32,11 +33,10 @@ type sim struct {
 
 	nodes   []*node // by id, from 1
 	net     *network
-	faults  *faults
-	clients []*client
+	faults  provoker
 	check   *checker
 	history history
-	finale  *finale
+	end     ending
 	reach   reach
 	coded   codedReach
 	leased  leasedState
@@ -58,8 +58,33 @@ type sim struct {
 	failure *violation
 }
 
-// over reports whether the run has come to its end.
-func (s *sim) over() bool { return s.finale != nil && s.finale.done }
+// ending is how far the end of a run has come: see finale.
+type ending struct {
+	// live says that the cluster is live again; took is the time that this took.
+	live bool
+	took time.Duration
+	// resting says that silence is due: see rest.
+	resting bool
+	// done says that the run is over.
+	done bool
+}
+
+// provoker hears of the moments at which bad luck hurts most, and makes things go wrong.
+// It is [faults]; what happens in the world does not depend on which faults there are.
+type provoker interface {
+	// happens hears of a node's work, and meets of work that matters in joints only.
+	happens(n *node, now moment)
+	meets(n *node, now moment)
+	// elected hears of a new leader, committed of an entry that a leader commits.
+	elected(n *node, term uint64)
+	committed(n *node, e entryName)
+	// leaseSent hears of each message that leaves.
+	leaseSent(n *node, m *pb.Message)
+	// torn hears of a write that a loss of power tears.
+	torn(n *node)
+	// crash ends a node's process or its machine, and starts the node again later.
+	crash(n *node)
+}
 
 func (s *sim) snapshotBusy() bool {
 	busy := !s.calm() && s.rng.Chance(s.plan.busySnap)
@@ -112,10 +137,7 @@ func (s *sim) leaderElected(n *node, term uint64) {
 	}
 	s.leader = n.id
 	s.tell(n.id, "leads term %d", term)
-	s.faults.elected(n)
-	if n.disk.durable.state.term < term {
-		s.faults.depose(n)
-	}
+	s.faults.elected(n, term)
 }
 
 func (s *sim) founders() []raft.Peer {
