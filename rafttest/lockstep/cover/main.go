@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command cover measures the share of the raft package that the lockstep tests, the package's own
-// tests and the coded clusters run together, and fails if the share is below a minimum.
+// tests and simulated clusters run together, and fails if the share is below a minimum. The last
+// two check the core's invariants at each step.
 //
 // Run the command in rafttest/lockstep: go run ./cover. With -v the command lists the blocks that
 // no test runs.
@@ -40,14 +41,16 @@ func run(least float64, verbose bool) error {
 	}{
 		// A quarter of the fixed seeds, because more seeds cover no more code.
 		{"lockstep", ".", []string{".", "-first", "-seeds=140", "-fresh=0"}},
-		{"its own tests", "../..", []string{"./raft"}},
-		// Coded entries: a tenth of the seeds, and the schedules.
-		{"coded clusters", "../..", []string{"./rafttest", "-run=TestCoded$|TestScripts", "-coded-seeds=200"}},
+		// The others check the core's invariants at each step, which takes as long as the run: so
+		// a tenth of the seeds, and the schedules.
+		{"its own tests", "../..", []string{"-tags=invariants", "./raft/..."}},
+		{"clusters", "../..", []string{"-tags=invariants", "./rafttest", "-run=TestScripts|TestSim$|TestCoded|TestJoints$",
+			"-seeds=200", "-coded-seeds=150", "-joint-seeds=200"}},
 	}
 	var all profile
 	for i, suite := range suites {
 		out := filepath.Join(scratch, fmt.Sprint(i))
-		args := append([]string{"test", "-count=1", "-coverpkg=" + target, "-coverprofile=" + out}, suite.args...)
+		args := append([]string{"test", "-count=1", "-vet=off", "-coverpkg=" + target, "-coverprofile=" + out}, suite.args...)
 		cmd := exec.Command("go", args...)
 		cmd.Dir = suite.dir
 		if text, err := cmd.CombinedOutput(); err != nil {
