@@ -4,9 +4,6 @@
 package rafttest
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/weftraft/weft/rafttest/internal/register"
 )
 
@@ -39,22 +36,4 @@ func (op *operation) access() register.Access {
 		a.Kind = register.Write
 	}
 	return a
-}
-
-func describe(ops []*operation) string {
-	var b strings.Builder
-	for _, op := range ops {
-		client := op.command.id.client
-		switch {
-		case op.verb == verbGet:
-			fmt.Fprintf(&b, "  [%5d %5d] client %d reads %d\n", op.call, op.ret, client, op.result.value)
-		case !op.finished:
-			fmt.Fprintf(&b, "  [%5d   ...] client %d verb %d old %d new %d\n", op.call, client, op.verb, op.old, op.value)
-		case op.verb == verbPut:
-			fmt.Fprintf(&b, "  [%5d %5d] client %d puts %d\n", op.call, op.ret, client, op.value)
-		default:
-			fmt.Fprintf(&b, "  [%5d %5d] client %d swaps %d for %d: %v\n", op.call, op.ret, client, op.old, op.value, op.result.done)
-		}
-	}
-	return b.String()
 }

@@ -219,8 +219,8 @@ func (s *sim) checkHistory() {
 			continue
 		}
 		s.reach.Histories++
-		if !register.Linearizable(ops, (*operation).access) {
-			s.fail(linearizability, "key %d:\n%s", key, describe(ops))
+		if err := register.Check(ops, (*operation).access); err != nil {
+			s.fail(linearizability, "key %d:\n%v", key, err)
 			return
 		}
 	}

@@ -55,7 +55,7 @@ type sim struct {
 	// stamp numbers the calls and returns of clients, in order.
 	stamp int64
 
-	failure *violation
+	failure *world.Violation
 }
 
 // ending is how far the end of a run has come: see finale.
@@ -166,7 +166,7 @@ func (s *sim) fail(invariant, format string, args ...any) {
 	if s.failure != nil {
 		return
 	}
-	s.failure = &violation{Invariant: invariant, At: s.Now(), Detail: fmt.Sprintf(format, args...)}
+	s.failure = &world.Violation{Invariant: invariant, At: s.Now(), Detail: fmt.Sprintf(format, args...)}
 	s.tell(0, "VIOLATION %s: %s", invariant, s.failure.Detail)
 	s.tellCoding()
 }
