@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
+// confAt is a configuration, in force from an index on.
 type confAt struct {
 	index uint64
 	conf  *pb.ConfState
@@ -22,17 +23,6 @@ func isMember(c *pb.ConfState, id uint64) bool {
 
 func isVoter(c *pb.ConfState, id uint64) bool {
 	return slices.Contains(c.GetVoters(), id) || slices.Contains(c.GetVotersOutgoing(), id)
-}
-
-func isVoterOf(c *pb.ConfState, id uint64) bool {
-	for _, list := range [][]uint64{c.GetVoters(), c.GetVotersOutgoing()} {
-		for _, v := range list {
-			if v == id {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func isJoint(c *pb.ConfState) bool { return len(c.GetVotersOutgoing()) > 0 }

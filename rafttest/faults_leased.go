@@ -92,7 +92,7 @@ func (f *faults) probe() {
 func (f *faults) probeAt(n *node) {
 	s := f.s
 	if p := n.core(); p != nil {
-		if st := p.rn.LeaseStatus(); st.On && st.Stable && !isVoterOf(p.conf, n.id) {
+		if st := p.rn.LeaseStatus(); st.On && st.Stable && !isVoter(p.conf, n.id) {
 			s.leased.LearnerReads++
 		}
 		p.readOf(uint8(s.rng.IntN(s.plan.keys)), func() {})
