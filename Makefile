@@ -67,8 +67,10 @@ lane-cores:
 .PHONY: lane-others
 lane-others:
 	nice $(GO) test -vet=off -timeout 20m -p 1 $(GOTEST) $$($(GO) list ./rafttest/... | grep -vE '/(rafttest|shim|front)$$')
-	cd $(LOCKSTEP) && nice $(GO) test -vet=off -v -timeout 20m $(GOTEST) ./...
-	@nice $(MAKE) --no-print-directory cover
+	cd $(LOCKSTEP) && nice $(GO) test -vet=off -timeout 20m $(GOTEST) ./cover ./mutants
+	@mkdir -p .cache
+	cd $(LOCKSTEP) && nice $(GO) test -vet=off -v -timeout 20m -coverpkg=github.com/weftraft/weft/raft -coverprofile=$(CURDIR)/.cache/lockstep.cover $(GOTEST) .
+	cd $(LOCKSTEP) && nice $(GO) run ./cover -lockstep $(CURDIR)/.cache/lockstep.cover
 
 .PHONY: test-redis
 test-redis: ## redis-cli and redis-benchmark against a cluster of kvdemo, and answers compared with redis-server; needs Debian's redis-tools and redis-server
