@@ -67,8 +67,10 @@ lane-cores:
 .PHONY: lane-others
 lane-others:
 	nice $(GO) test -vet=off -timeout 20m -p 1 $(GOTEST) $$($(GO) list ./rafttest/... | grep -vE '/(rafttest|shim|front)$$')
-	cd $(LOCKSTEP) && nice $(GO) test -vet=off -v -timeout 20m $(GOTEST) ./...
-	@nice $(MAKE) --no-print-directory invariants cover
+	cd $(LOCKSTEP) && nice $(GO) test -vet=off -timeout 20m $(GOTEST) ./cover ./mutants
+	@mkdir -p .cache
+	cd $(LOCKSTEP) && nice $(GO) test -vet=off -v -timeout 20m -coverpkg=github.com/weftraft/weft/raft -coverprofile=$(CURDIR)/.cache/lockstep.cover $(GOTEST) .
+	cd $(LOCKSTEP) && nice $(GO) run ./cover -lockstep $(CURDIR)/.cache/lockstep.cover
 
 .PHONY: test-redis
 test-redis: ## redis-cli and redis-benchmark against a cluster of kvdemo, and answers compared with redis-server; needs Debian's redis-tools and redis-server
@@ -79,11 +81,6 @@ test-redis: ## redis-cli and redis-benchmark against a cluster of kvdemo, and an
 .PHONY: race
 race: ## all tests under the race detector, fewer seeds (an hour or so)
 	$(GO) test -race -short -timeout 60m $(GOTEST) work
-
-.PHONY: invariants
-invariants: ## some seeds of the simulators with the core's invariants checked at each step
-	$(GO) test -vet=off -tags invariants -timeout 10m $(GOTEST) ./raft/...
-	$(GO) test -vet=off -tags invariants -timeout 10m $(GOTEST) ./rafttest -run 'TestScripts|TestSim$$|TestCoded|TestJoints$$' -seeds 200 -coded-seeds 150 -joint-seeds 200
 
 # How often in a path something happens that need not, in an exhaustive exploration.
 DEVIATIONS ?= 2
@@ -155,7 +152,7 @@ test-upgrade: ## members and gateways of earlier commits' kvdemo (UPGRADE_FROM) 
 	cd cmd && KVDEMO_TEST_UPGRADE_FROM="$(UPGRADE_FROM)" $(GO) test -count=1 -v -timeout 30m -run '^TestMembersAreUpgradedAndTakenBack$$' ./kvdemo
 
 .PHONY: cover
-cover: ## coverage of ./raft by lockstep, its own tests and coded clusters; fails under 90%
+cover: ## coverage of ./raft by lockstep, its own tests and clusters, with the core's invariants checked at each step; fails under 90%
 	cd $(LOCKSTEP) && $(GO) run ./cover
 
 ##@ code

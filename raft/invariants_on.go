@@ -20,10 +20,10 @@ func (r *raft) checkInvariants() {
 	}
 	l, t := r.log, &r.log.tail
 	last := l.last().Index
-	holds := func(ok bool, what string) {
+	holds := func(ok bool, what string, operands ...any) {
 		if !ok {
 			r.cfg.Logger.Panicf("raft: node %x at term %d: invariant broken: %s (applied %d, applying %d, committed %d, base %v, last %d, handed %d)",
-				r.id, r.term, what, l.applied, l.applying, l.committed, t.base, last, t.handed)
+				r.id, r.term, fmt.Sprintf(what, operands...), l.applied, l.applying, l.committed, t.base, last, t.handed)
 		}
 	}
 	holds(l.applied <= l.applying && l.applying <= l.committed, "applied <= applying <= committed")
@@ -47,15 +47,17 @@ func (r *raft) checkInvariants() {
 	holds(!campaigning || r.lead == None, "a candidate has no leader")
 	if c := r.coding(); c != nil {
 		err := c.Broken()
-		holds(err == nil, fmt.Sprint("coding: ", err))
+		holds(err == nil, "coding: %v", err)
 	}
 	if x := r.leases(); x != nil {
 		err := x.Broken()
-		holds(err == nil, fmt.Sprint(err))
+		holds(err == nil, "%v", err)
 		r.checkLease(holds)
 	}
-	for _, id := range r.members.Everyone() {
-		holds(ld == nil || r.members.Progress(id) != nil, fmt.Sprintf("a leader follows %x, who counts", id))
+	if ld != nil {
+		for _, id := range r.members.Everyone() {
+			holds(r.members.Progress(id) != nil, "a leader follows %x, who counts", id)
+		}
 	}
 	at := r.members.LearnedAt()
 	holds(at == 0 || r.members.FirstPending() <= at && at <= l.committed, "members are learned for changes to apply, up to an entry that is committed")
@@ -68,7 +70,7 @@ func (r *raft) checkInvariants() {
 }
 
 // checkLease recounts who has granted a lease that is in use: a majority of each set that counts.
-func (r *raft) checkLease(holds func(ok bool, what string)) {
+func (r *raft) checkLease(holds func(ok bool, what string, operands ...any)) {
 	s, _, _ := r.leases().Status()
 	if !s.Stable {
 		return
@@ -78,7 +80,7 @@ func (r *raft) checkLease(holds func(ok bool, what string)) {
 		bound[uint64(l.Peer)] = true
 	}
 	for _, v := range r.members.Sets() {
-		holds(v.VoteResult(bound) == quorum.VoteWon, fmt.Sprintf("a majority of %s has granted the lease in use", v))
+		holds(v.VoteResult(bound) == quorum.VoteWon, "a majority of %s has granted the lease in use", v)
 	}
 }
 

@@ -4,7 +4,6 @@
 package rafttest
 
 import (
-	"slices"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -177,13 +176,3 @@ func (p *coreProcess) checkpointSoon() (busy bool) {
 	}
 	return busy
 }
-
-func isMember(c *pb.ConfState, id uint64) bool {
-	return isVoter(c, id) || slices.Contains(c.GetLearners(), id) || slices.Contains(c.GetLearnersNext(), id)
-}
-
-func isVoter(c *pb.ConfState, id uint64) bool {
-	return slices.Contains(c.GetVoters(), id) || slices.Contains(c.GetVotersOutgoing(), id)
-}
-
-func isJoint(c *pb.ConfState) bool { return len(c.GetVotersOutgoing()) > 0 }

@@ -4,8 +4,6 @@
 package rafttest
 
 import (
-	"time"
-
 	"github.com/weftraft/weft/internal/world"
 )
 
@@ -21,6 +19,3 @@ func loseSynced(d *disk, rng world.Draws) {
 	d.pending = d.pending[:0]
 	d.live = im.clone()
 }
-
-// timeOf rounds a number of nanoseconds.
-func timeOf(ns float64) time.Duration { return time.Duration(ns) }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/internal/world"
 )
 
 // TestPlantedBugs shows that the simulator finds what it should: each mistake
@@ -68,7 +70,7 @@ func hunt(opts options, within uint64) (found *runResult) {
 }
 
 func invariantOf(r runResult) string {
-	var v *violation
+	var v *world.Violation
 	if !errors.As(r.Err, &v) {
 		return "none"
 	}

@@ -53,16 +53,9 @@ type reign struct{ node, incarnation uint64 }
 
 type ballot struct{ voter, term uint64 }
 
-type entryName struct{ index, term uint64 }
-
 type entryFact struct {
 	before  uint64 // term of the entry before
 	content uint64 // hash of type and data
-}
-
-type confAt struct {
-	index uint64
-	conf  *pb.ConfState
 }
 
 // facts is the checker's knowledge of a node.

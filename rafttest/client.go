@@ -29,7 +29,6 @@ func (s *sim) startClients() {
 	for range s.plan.clients {
 		c := &client{s: s, near: 1}
 		c.renew()
-		s.clients = append(s.clients, c)
 		c.nextLater()
 	}
 }
@@ -65,7 +64,7 @@ func (c *client) next() {
 		s.history.values++
 		cmd.value = s.history.values
 	}
-	op := &operation{command: cmd, client: c, call: s.nextStamp()}
+	op := &operation{command: cmd, call: s.nextStamp()}
 	s.history.ops = append(s.history.ops, op)
 	c.try(op, attempts)
 }
@@ -76,7 +75,7 @@ func (c *client) try(op *operation, left int) {
 	if op.finished {
 		return
 	}
-	if s.finale.isLive() {
+	if s.end.live {
 		op.abandoned = true
 		return
 	}

@@ -55,7 +55,7 @@ type coreProcess struct {
 	// pollAt is when the core wants to be called between two ticks.
 	pollAt time.Duration
 	// appliedTerm is the term of the entry that was applied last, and owes says that a
-	// checkpoint waits until that entry is written: see early.go.
+	// checkpoint waits until that entry is written: see core_early.go.
 	appliedTerm uint64
 	owes        bool
 	// checkpointing is set while a checkpoint is on its way that a snapshot was

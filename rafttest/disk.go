@@ -9,6 +9,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -244,3 +245,7 @@ func (d *disk) Snapshot() (*pb.Snapshot, error) {
 	}
 	return d.live.checkpoint, nil
 }
+
+type entryName struct{ index, term uint64 }
+
+func (e entryName) id() ecraft.ID { return ecraft.ID{Index: e.index, Term: e.term} }

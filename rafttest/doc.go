@@ -43,8 +43,8 @@
 //
 // # The invariants
 //
-// The constants of type string name them; check.go, promises.go and, for coded
-// entries, coded_check.go say how each is checked. Those which look into disks ([commitDurability],
+// The constants of type string name them; check.go and the files check_*.go say how
+// each is checked. Those which look into disks ([commitDurability],
 // [durableFirst], and [stateMonotony] at restarts) can be left out with
 // Options.Outside, to see what a mistake does to others. In the end the history
 // of the clients is checked for linearizability by porcupine, key by key.

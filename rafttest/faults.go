@@ -27,7 +27,7 @@ func (f *faults) begin(seed uint64) {
 	f.every(p.transfer, f.transfer)
 	f.every(p.campaign, f.campaign)
 	f.every(p.forget, f.forget)
-	f.every(p.membership, f.s.changeMembers)
+	f.every(p.membership, f.changeMembers)
 	f.every(p.burst, f.burst)
 	f.every(p.hungDsk, f.hangDisk)
 	f.every(p.slowMach, f.slowMachine)

@@ -24,18 +24,14 @@ type finale struct {
 	probes [maxNodes + 1]probe
 	// asleep is the nodes that stay down.
 	asleep [maxNodes + 1]bool
-	done   bool
-	took   time.Duration
 	// deadline is the time by which the cluster must be live.
 	deadline time.Duration
 	// nudged is when a leader was last asked to leave a joint configuration.
 	nudged time.Duration
-	// live says that all is done. The cluster then has until settles to send its last
-	// messages, if the members stay as of index membersAt; resting says that
-	// silence is due. See rest.
-	live, resting bool
-	settles       time.Duration
-	membersAt     uint64
+	// settles is until when a cluster that is live again may send its last messages, if
+	// the members stay as of index membersAt. See rest.
+	settles   time.Duration
+	membersAt uint64
 }
 
 type probe struct {
@@ -44,9 +40,9 @@ type probe struct {
 	answered bool
 }
 
-// begin ends the faults.
-func (f *finale) begin() {
-	s := f.s
+// beginFinale ends the faults, and begins the end.
+func (s *sim) beginFinale() {
+	f := &finale{s: s}
 	s.tell(0, "calm")
 	s.net.Calm()
 	s.plan.calm()
@@ -99,7 +95,7 @@ func (f *finale) look() {
 	s := f.s
 	wrong := f.unfinished()
 	switch {
-	case wrong == "" && !f.live:
+	case wrong == "" && !s.end.live:
 		f.finish()
 	case wrong == "" && (f.membersAt != s.check.newestConf().index || f.hostsAsk()):
 		f.settle() // a change, or a call, was under way all the time
@@ -110,7 +106,7 @@ func (f *finale) look() {
 		if s.minorityStayed && wrong == noLeader && f.stalemate() {
 			s.reach.Stalemates++
 			s.tell(0, "stalemate")
-			f.done = true
+			s.end.done = true
 			return
 		}
 		s.fail(liveness, "%v after the last fault: %s", s.Now()-s.plan.duration, wrong)
@@ -136,7 +132,7 @@ const noLeader = "there is no leader"
 // finish checks what must be true in the end.
 func (f *finale) finish() {
 	s := f.s
-	f.live, f.took = true, s.Now()-s.plan.duration
+	s.end.live, s.end.took = true, s.Now()-s.plan.duration
 	s.tell(0, "live again")
 	for _, n := range f.members() {
 		st := n.proc.state()
@@ -148,7 +144,7 @@ func (f *finale) finish() {
 			}
 		}
 	}
-	if f.done = s.opts.Quick; !f.done {
+	if s.end.done = s.opts.Quick; !s.end.done {
 		f.settle()
 	}
 }
@@ -375,4 +371,19 @@ func (f *finale) stalemate() bool {
 		}
 	}
 	return true
+}
+
+// killMany lets nodes lose power, most of the time, as the calm begins: so that
+// as many as may be dead are.
+func (f *finale) killMany() {
+	s := f.s
+	if c := s.plan.coded; c == nil || !s.rng.Chance(c.dead) {
+		return
+	}
+	share := s.rng.Float64()
+	for _, n := range s.nodes {
+		if n.up() && s.rng.Chance(share) {
+			n.crash(false)
+		}
+	}
 }

@@ -4,9 +4,6 @@
 package rafttest
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/weftraft/weft/rafttest/internal/register"
 )
 
@@ -22,36 +19,10 @@ type history struct {
 // so that no two happen at once.
 type operation struct {
 	command
-	client    *client
 	call, ret int64
 	result    result
 	finished  bool // the client has the result
 	abandoned bool // the client has given up: it may happen later, or never
-}
-
-// checkHistory checks that the history is linearizable: that there is an order
-// of the operations, each between its call and its return, with the recorded
-// results.
-func (s *sim) checkHistory() {
-	if s.failure != nil {
-		return
-	}
-	byKey := make([][]*operation, storeKeys)
-	for _, op := range s.history.ops {
-		if op.finished || op.verb != verbGet { // otherwise nobody saw the result
-			byKey[op.key] = append(byKey[op.key], op)
-		}
-	}
-	for key, ops := range byKey {
-		if len(ops) == 0 {
-			continue
-		}
-		s.reach.Histories++
-		if !register.Linearizable(ops, (*operation).access) {
-			s.fail(linearizability, "key %d:\n%s", key, describe(ops))
-			return
-		}
-	}
 }
 
 // access is the operation on its key, as the client saw it.
@@ -65,22 +36,4 @@ func (op *operation) access() register.Access {
 		a.Kind = register.Write
 	}
 	return a
-}
-
-func describe(ops []*operation) string {
-	var b strings.Builder
-	for _, op := range ops {
-		client := op.command.id.client
-		switch {
-		case op.verb == verbGet:
-			fmt.Fprintf(&b, "  [%5d %5d] client %d reads %d\n", op.call, op.ret, client, op.result.value)
-		case !op.finished:
-			fmt.Fprintf(&b, "  [%5d   ...] client %d verb %d old %d new %d\n", op.call, client, op.verb, op.old, op.value)
-		case op.verb == verbPut:
-			fmt.Fprintf(&b, "  [%5d %5d] client %d puts %d\n", op.call, op.ret, client, op.value)
-		default:
-			fmt.Fprintf(&b, "  [%5d %5d] client %d swaps %d for %d: %v\n", op.call, op.ret, client, op.old, op.value, op.result.done)
-		}
-	}
-	return b.String()
 }

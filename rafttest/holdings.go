@@ -31,8 +31,6 @@ func (t *truth) configured(index uint64, conf *pb.ConfState) {
 	}
 }
 
-func (e entryName) id() ecraft.ID { return ecraft.ID{Index: e.index, Term: e.term} }
-
 // Released implements [holdings.Disk], as Entry does.
 func (im *image) Released() uint64 { return released(im) }
 

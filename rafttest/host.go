@@ -5,11 +5,9 @@ package rafttest
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
-	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/world"
@@ -240,18 +238,4 @@ func (p *hostProcess) campaign() {
 
 func (p *hostProcess) forget() {
 	p.post(func(*replica.Replica) { _ = p.core.ForgetLeader() }) // without effect on leaders
-}
-
-// confOf turns a configuration in the tracker's terms into the stored form.
-func confOf(c tracker.Config, _ map[uint64]tracker.Progress) *pb.ConfState {
-	ids := func(m map[uint64]struct{}) []uint64 {
-		var out []uint64
-		for id := range m {
-			out = append(out, id)
-		}
-		slices.Sort(out)
-		return out
-	}
-	return &pb.ConfState{Voters: c.Voters[0].Slice(), VotersOutgoing: c.Voters[1].Slice(),
-		Learners: ids(c.Learners), LearnersNext: ids(c.LearnersNext), AutoLeave: &c.AutoLeave}
 }

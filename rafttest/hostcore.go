@@ -83,7 +83,7 @@ func (c *checkedCore) Ready() replica.Ready {
 	}
 	for _, m := range rd.Messages {
 		check.sent(n, m)
-		check.s.finale.sentAtRest(n, m)
+		check.sentAtRest(n, m)
 	}
 	return rd
 }

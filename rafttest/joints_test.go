@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/internal/world"
 )
 
 var (
@@ -46,7 +48,7 @@ func runJoints(t *testing.T, count uint64, opts options) {
 	tally := map[string][]uint64{}
 	u.each = func(r runResult) {
 		reached.Add(r.Joints)
-		var v *violation
+		var v *world.Violation
 		if errors.As(r.Err, &v) {
 			what, _, _ := strings.Cut(v.Detail, "\n")
 			if i := strings.Index(what, ";"); i > 0 && v.Invariant != liveness {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/internal/world"
 )
 
 var (
@@ -46,7 +48,7 @@ func TestClocksBeyondTheBoundAreSeen(t *testing.T) {
 	opts := leasedOptions
 	opts.Beyond = 40
 	runSeeds(1, seeds, opts, func(r runResult) bool {
-		var v *violation
+		var v *world.Violation
 		if errors.As(r.Err, &v) && v.Invariant == fresh {
 			found = r.Seed
 			t.Log(r.Err)

@@ -313,3 +313,24 @@ func (n *node) retire() {
 		n.retired = true
 	})
 }
+
+// allApplied reports whether all members are up and have applied the last change of
+// the members, and know after a loss of power that it is committed.
+func (s *sim) allApplied() bool {
+	newest := s.check.newestConf()
+	for _, n := range s.nodes {
+		if isMember(newest.conf, n.id) && (n.disk == nil || n.disk.durable.state.commit < newest.index || !n.up() || n.proc.state().applied < newest.index) {
+			return false
+		}
+	}
+	return true
+}
+
+// core returns the process of a node if it runs with leases and is awake, or nil.
+func (n *node) core() *coreProcess {
+	p, _ := n.proc.(*coreProcess)
+	if n.paused || p == nil || p.rn == nil {
+		return nil
+	}
+	return p
+}

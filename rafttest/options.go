@@ -39,7 +39,7 @@ type options struct {
 	// Brief has runs be short, with a few entries and a few acts of bad luck. It
 	// needs Coded.
 	Brief bool
-	// Early has cores hand out entries before their hosts have stored the entries: see early.go.
+	// Early has cores hand out entries before their hosts have stored the entries: see core_early.go.
 	Early bool
 	// Leases turns leases on. Whether entries are coded is drawn then.
 	Leases bool
@@ -88,7 +88,7 @@ type runResult struct {
 	// Process is the kind of process that ran.
 	Process processKind
 	// Err is nil if every invariant held and the cluster was live in the end.
-	// Otherwise it is a *Violation.
+	// Otherwise it is a *world.Violation.
 	Err error
 	// Story is the last lines before a failure; empty without one.
 	Story string
@@ -111,21 +111,6 @@ type runResult struct {
 	Joints jointReach
 	// Early counts the events due to early applies.
 	Early earlyReach
-}
-
-// violation is a broken invariant.
-type violation struct {
-	// Invariant is its name; see the constants.
-	Invariant string
-	// At is the virtual time.
-	At time.Duration
-	// Detail tells the finding and the expectation.
-	Detail string
-}
-
-// Error implements error.
-func (v *violation) Error() string {
-	return fmt.Sprintf("%s does not hold at %v: %s", v.Invariant, v.At, v.Detail)
 }
 
 // The invariants, by name.

@@ -267,3 +267,15 @@ func (p *plan) String() string {
 	}
 	return text
 }
+
+// drawEarly draws the bound, and bad luck of the kind that matters.
+func (p *plan) drawEarly(d world.Draws) {
+	p.async, p.host = true, false
+	p.earlySize = world.Pick[uint64](d, 1, 60, 200, 2000, 1<<40)
+	p.fallWhenEarly = world.Pick(d, 0, 0.01, 0.05)
+	p.slowDsk = d.Span(100*time.Millisecond, time.Second)
+	p.killOnly = false
+}
+
+// timeOf rounds a number of nanoseconds.
+func timeOf(ns float64) time.Duration { return time.Duration(ns) }

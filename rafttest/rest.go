@@ -3,12 +3,6 @@
 
 package rafttest
 
-import (
-	pb "go.etcd.io/raft/v3/raftpb"
-
-	"github.com/weftraft/weft/raft"
-)
-
 // This file is the third phase: nobody asks for anything, and all members are where they
 // should be. Then a group sends heartbeats and their answers, and nothing else: a message
 // that is sent again and again, and changes nothing, costs most where there are many
@@ -20,9 +14,6 @@ const (
 	settleTime = 3 * electionTime
 	restTime   = 2 * electionTime
 )
-
-// isLive reports whether the group has done all its work.
-func (f *finale) isLive() bool { return f != nil && f.live }
 
 // settle lets the group have its say.
 func (f *finale) settle() {
@@ -36,8 +27,8 @@ func (f *finale) settle() {
 
 // rest looks at what the group sends from now on, and ends the run.
 func (f *finale) rest() {
-	f.resting = !f.changeWaits() && !f.writesWait() && !f.s.plan.joints.uneven()
-	f.s.After(restTime, func() { f.done = true })
+	f.s.end.resting = !f.changeWaits() && !f.writesWait() && !f.s.plan.joints.uneven()
+	f.s.After(restTime, func() { f.s.end.done = true })
 }
 
 // hostsAsk reports whether a host has an unfinished call: the host asks again.
@@ -77,17 +68,4 @@ func (f *finale) writesWait() bool {
 		}
 	}
 	return false
-}
-
-// sentAtRest checks a message sent by a node.
-func (f *finale) sentAtRest(n *node, m *pb.Message) {
-	if f == nil || !f.resting {
-		return
-	}
-	switch m.GetType() {
-	case pb.MsgHeartbeat, pb.MsgHeartbeatResp, raft.MsgLeases:
-		f.s.reach.AtRest++
-	default:
-		f.s.fail(rest, "node %d sends%s", n.id, appendMessage(nil, m))
-	}
 }

@@ -5,7 +5,6 @@ package rafttest
 
 import (
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -34,11 +33,10 @@ type sim struct {
 
 	nodes   []*node // by id, from 1
 	net     *network
-	faults  *faults
-	clients []*client
+	faults  provoker
 	check   *checker
 	history history
-	finale  *finale
+	end     ending
 	reach   reach
 	coded   codedReach
 	leased  leasedState
@@ -57,164 +55,35 @@ type sim struct {
 	// stamp numbers the calls and returns of clients, in order.
 	stamp int64
 
-	failure *violation
+	failure *world.Violation
 }
 
-// mostEvents bounds a run: a run with more events makes no progress.
-const mostEvents = 1_000_000
-
-// run runs the cluster drawn by the seed, and reports the result.
-func run(seed uint64, opts options) runResult {
-	if opts.Joints {
-		opts.Coded, opts.Brief, opts.Leases = true, true, true
-	}
-	if opts.Leases {
-		opts.Coded = opts.Coded || world.NewDraws(seed, 20).Chance(0.3)
-	}
-	s := &sim{opts: opts, rng: world.NewDraws(seed, 1), net2: world.NewDraws(seed, 2)}
-	s.story = world.NewStory(&s.Agenda, opts.Trace)
-	s.plan = drawPlan(world.NewDraws(seed, 0), opts)
-	s.plan.drawProcess(world.NewDraws(seed, 3), opts)
-	s.plan.drawMachines(world.NewDraws(seed, 40), opts)
-	if opts.Early {
-		s.plan.drawEarly(world.NewDraws(seed, 31))
-	}
-	if opts.Coded {
-		s.plan.drawCoded(world.NewDraws(seed, 4))
-		s.reports = world.NewDraws(seed, 5)
-		s.plan.coded.reportLoss = s.reports.Rate(0.2, 0.001, 0.5)
-		if opts.Falls {
-			s.falls = world.NewDraws(seed, 6)
-			s.plan.drawFalls(s.falls)
-		}
-		if opts.Brief {
-			s.falls = world.NewDraws(seed, 6)
-			s.plan.drawBrief(world.NewDraws(seed, 7), opts.Skip)
-			s.plan.drawAmbushes(seed, opts.Skip)
-			s.plan.drawBreaks(world.NewDraws(seed, 15))
-		}
-	}
-	if opts.Leases {
-		if opts.Joints {
-			s.plan.duration = time.Minute
-		}
-		s.plan.drawLeased(world.NewDraws(seed, 21), opts.Beyond)
-		s.plan.leased.drawTuner(world.NewDraws(seed, 22))
-	}
-	if opts.Joints {
-		s.plan.drawJoints(seed, opts)
-	}
-	s.live(seed)
-	s.reach.NetworkCounts = s.net.NetworkCounts
-	s.coded.Echoes = s.net.Echoed
-	for _, n := range s.nodes {
-		s.countLeases(n)
-	}
-	r := runResult{Seed: seed, Process: processCore, Hash: s.story.Hash, Lines: s.story.Lines, Plan: s.plan.String(), Reached: s.reach, Coded: s.coded, Leased: s.leased.leasedReach, Joints: s.joints, Early: s.early}
-	if s.plan.host {
-		r.Process = processHost
-	}
-	if s.finale != nil {
-		r.Recovery = s.finale.took
-	}
-	if s.failure != nil {
-		r.Err, r.Story = s.failure, s.story.Recent()
-	}
-	return r
+// ending is how far the end of a run has come: see finale.
+type ending struct {
+	// live says that the cluster is live again; took is the time that this took.
+	live bool
+	took time.Duration
+	// resting says that silence is due: see rest.
+	resting bool
+	// done says that the run is over.
+	done bool
 }
 
-// live lets the run happen. A panic of a node is a finding like any other.
-func (s *sim) live(seed uint64) {
-	defer func() {
-		switch x := recover().(type) {
-		case nil:
-		case corePanic:
-			s.fail(noPanic, "%s", x.text)
-		default:
-			s.fail(noPanic, "%v\n%s", x, debug.Stack())
-		}
-	}()
-	s.found(seed)
-	s.faults.begin(seed)
-	s.startClients()
-	if s.plan.coded == nil || s.plan.coded.brief == nil {
-		s.At(s.plan.duration, s.begin)
-	}
-	for n := 0; s.failure == nil && !s.over(); n++ {
-		if n > mostEvents {
-			s.fail(liveness, "%d events, and no end", n)
-			return
-		}
-		s.Step(s.plan.duration + 3*finaleTime)
-	}
-	s.checkHistory()
-}
-
-// over reports whether the run has come to its end.
-func (s *sim) over() bool { return s.finale != nil && s.finale.done }
-
-// begin begins the end.
-func (s *sim) begin() {
-	s.finale = &finale{s: s}
-	s.finale.begin()
-}
-
-// found makes the cluster and starts its founding members.
-func (s *sim) found(seed uint64) {
-	s.net = &network{s: s, Network: world.NewNetwork(&s.Agenda, s.net2, maxNodes, &s.plan.links)}
-	s.net.Held, s.net.Echoes, s.plan.links.Queue = s.heldFrame, s.falls, queueTime
-	if s.net.Echoes.Rand == nil {
-		s.net.Echoes = world.NewDraws(seed, 41)
-	}
-	s.check = newChecker(s)
-	s.faults = &faults{s: s}
-	s.countPlan()
-	s.countCoded()
-	s.countLeasedPlan()
-	var first *pb.Snapshot
-	switch {
-	case s.plan.host:
-		// A rawnode group begins with entry 1, as its log says by itself.
-		s.check.founded(&pb.SnapshotMetadata{Index: new(uint64(1)), Term: new(uint64(1)), ConfState: s.foundingConf()}, (&store{}).digest())
-	case s.plan.prepared:
-		empty := &store{}
-		first = &pb.Snapshot{Data: empty.encode(), Metadata: &pb.SnapshotMetadata{
-			Index: new(uint64(2 + s.rng.IntN(5))), Term: new(uint64(1)), ConfState: s.foundingConf()}}
-		s.check.founded(first.GetMetadata(), empty.digest())
-	}
-	for id := uint64(1); id <= maxNodes; id++ {
-		drift := s.plan.drift * (2*s.rng.Float64() - 1)
-		n := &node{s: s, id: id, spindle: world.NewSpindle(&s.Agenda), rand: world.NewDraws(seed, 100+id)}
-		n.tickEvery = tickTime + timeOf(drift*float64(tickTime))
-		n.uncoded = s.plan.coded != nil && s.plan.coded.late>>id&1 == 1
-		s.nodes = append(s.nodes, n)
-		if id <= uint64(s.plan.voters) {
-			n.disk = newDisk(first, s.snapshotBusy)
-		}
-	}
-	for _, n := range s.nodes {
-		if n.disk != nil {
-			n.start()
-		}
-	}
-}
-
-func (s *sim) countPlan() {
-	count := func(to *uint64, is bool) {
-		if is {
-			*to++
-		}
-	}
-	p := &s.plan
-	count(&s.reach.AsyncRuns, p.async)
-	count(&s.reach.SyncRuns, !p.async)
-	count(&s.reach.HostRuns, p.host)
-	count(&s.reach.CoreRuns, !p.host)
-	count(&s.reach.PreVoteRuns, p.preVote)
-	count(&s.reach.LeaseRuns, p.lease)
-	count(&s.reach.SingleNodes, p.voters == 1)
-	count(&s.reach.BoldOperators, p.bold && p.membership > 0)
-	count(&s.reach.DriftingClocks, p.drift > 0)
+// provoker hears of the moments at which bad luck hurts most, and makes things go wrong.
+// It is [faults]; what happens in the world does not depend on which faults there are.
+type provoker interface {
+	// happens hears of a node's work, and meets of work that matters in joints only.
+	happens(n *node, now moment)
+	meets(n *node, now moment)
+	// elected hears of a new leader, committed of an entry that a leader commits.
+	elected(n *node, term uint64)
+	committed(n *node, e entryName)
+	// leaseSent hears of each message that leaves.
+	leaseSent(n *node, m *pb.Message)
+	// torn hears of a write that a loss of power tears.
+	torn(n *node)
+	// crash ends a node's process or its machine, and starts the node again later.
+	crash(n *node)
 }
 
 func (s *sim) snapshotBusy() bool {
@@ -268,10 +137,7 @@ func (s *sim) leaderElected(n *node, term uint64) {
 	}
 	s.leader = n.id
 	s.tell(n.id, "leads term %d", term)
-	s.faults.elected(n)
-	if n.disk.durable.state.term < term {
-		s.faults.depose(n)
-	}
+	s.faults.elected(n, term)
 }
 
 func (s *sim) founders() []raft.Peer {
@@ -300,7 +166,12 @@ func (s *sim) fail(invariant, format string, args ...any) {
 	if s.failure != nil {
 		return
 	}
-	s.failure = &violation{Invariant: invariant, At: s.Now(), Detail: fmt.Sprintf(format, args...)}
+	s.failure = &world.Violation{Invariant: invariant, At: s.Now(), Detail: fmt.Sprintf(format, args...)}
 	s.tell(0, "VIOLATION %s: %s", invariant, s.failure.Detail)
 	s.tellCoding()
+}
+
+// tellMessage adds a line about a message that reached a node, or did not.
+func (s *sim) tellMessage(node uint64, verb string, m *pb.Message) {
+	s.story.Write(node, func(line []byte) []byte { return appendMessage(append(line, verb...), m) })
 }

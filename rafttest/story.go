@@ -9,13 +9,9 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 )
-
-// tellMessage adds a line about a message that reached a node, or did not.
-func (s *sim) tellMessage(node uint64, verb string, m *pb.Message) {
-	s.story.Write(node, func(line []byte) []byte { return appendMessage(append(line, verb...), m) })
-}
 
 // appendMessage appends the fields of a message that are set, in a few
 // characters each.
@@ -58,4 +54,40 @@ func typeName(t pb.MessageType) string {
 		return "Leases"
 	}
 	return pb.MessageType_name[int32(t)][3:]
+}
+
+// appendLeases appends the text of a message of leases.
+func appendLeases(b, context []byte) []byte {
+	switch context[0] {
+	case 'l':
+		if q, err := leases.ParseMessage(context[1:]); err == nil {
+			return appendLeasesMessage(b, &q)
+		}
+	case 'n':
+		if x, err := leases.ParseNote(context[1:]); err == nil {
+			return fmt.Appendf(b, " note %v", x)
+		}
+	}
+	return b
+}
+
+func appendLeasesMessage(b []byte, q *leases.Message) []byte {
+	number := func(before string, n uint64) { b = strconv.AppendUint(append(b, before...), n, 10) }
+	nonce := func(before string, x leases.Nonce) {
+		b = strconv.AppendUint(append(b, before...), uint64(x.Boot), 16)
+		number("/", x.Counter)
+	}
+	number(" t", uint64(q.Term))
+	nonce(" ask ", q.Request)
+	nonce(" answer {", q.Answer.Nonce)
+	b = append(append(b, ' '), q.Answer.For.String()...)
+	number(" ", uint64(q.Answer.Seq))
+	nonce("} revoke ", q.Revoke)
+	nonce(" confirm ", q.Confirm)
+	number(" report {", uint64(q.Report.Known))
+	number(" ", uint64(q.Report.Adopted))
+	number("} news {", uint64(q.News.Newest))
+	number(" ", uint64(q.News.Least))
+	number("} rosters ", uint64(len(q.Lists)))
+	return b
 }

@@ -239,7 +239,7 @@ func (p *coreProcess) send(m *pb.Message) {
 	s, n, to := p.s, p.n, m.GetTo()
 	m = p.sealLate(m)
 	s.check.sent(n, m)
-	s.finale.sentAtRest(n, m)
+	s.check.sentAtRest(n, m)
 	s.faults.leaseSent(n, m)
 	s.sending(n, m)
 	if m = s.spoil(m); m == nil || s.mayBreak(m) {

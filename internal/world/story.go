@@ -125,3 +125,15 @@ func (s *Story) write() {
 		s.out = nil // the reader went away; the run goes on
 	}
 }
+
+// Violation is an invariant that does not hold, at an instant of virtual time.
+type Violation struct {
+	Invariant string // its name
+	At        time.Duration
+	Detail    string // the finding and the expectation
+}
+
+// Error implements error.
+func (v *Violation) Error() string {
+	return fmt.Sprintf("%s does not hold at %v: %s", v.Invariant, v.At, v.Detail)
+}

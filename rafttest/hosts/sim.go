@@ -302,8 +302,8 @@ func (w *sim) checkHistory() {
 			}
 		}
 		w.reach.Histories++
-		if !register.Linearizable(ops, func(a access) register.Access { return a.Access }) {
-			w.fail("what clients saw of key %d is not linearizable", key)
+		if err := register.Check(ops, func(a access) register.Access { return a.Access }); err != nil {
+			w.fail("what clients saw of key %d is not linearizable:\n%w", key, err)
 			return
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/internal/world"
 )
 
 // TestPlantedBugs shows that the simulator finds what it should: each mistake
@@ -45,7 +47,7 @@ func TestPlantedBugs(t *testing.T) {
 		t.Run(tt.bug.String(), func(t *testing.T) {
 			found := hunt(options{Bug: tt.bug, tune: tt.tune}, tt.within)
 			require.NotNil(t, found, "not found within %d seeds", tt.within)
-			var v *violation
+			var v *world.Violation
 			require.True(t, errors.As(found.Err, &v))
 			t.Logf("seed %d: %v", found.Seed, v.Invariant)
 		})

@@ -4,9 +4,6 @@
 package nodes
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/weftraft/weft/rafttest/internal/register"
 )
 
@@ -52,8 +49,8 @@ func (w *sim) checkHistory() {
 	for _, g := range w.groups {
 		for key := range uint8(storeKeys) {
 			ops := by[place{g.id, key}]
-			if !register.Linearizable(ops, (*operation).access) {
-				w.fail(linearizability, "group %d, key %d:\n%s", g.id, key, describe(ops))
+			if err := register.Check(ops, (*operation).access); err != nil {
+				w.fail(linearizability, "group %d, key %d:\n%v", g.id, key, err)
 				return
 			}
 		}
@@ -71,16 +68,4 @@ func (op *operation) access() register.Access {
 		a.Kind = register.Write
 	}
 	return a
-}
-
-func describe(ops []*operation) string {
-	var b strings.Builder
-	for _, op := range ops {
-		ret := fmt.Sprint(op.ret)
-		if !op.finished {
-			ret = "..."
-		}
-		fmt.Fprintf(&b, "  [%d %s] client %d: %v old %d new %d: %v %d\n", op.call, ret, op.client.id, op.verb, op.old, op.value, op.result.done, op.result.value)
-	}
-	return b.String()
 }

@@ -38,7 +38,7 @@ type options struct {
 // result is how a run went.
 type result struct {
 	Seed uint64
-	// Err is nil, or a *Violation.
+	// Err is nil, or a *world.Violation.
 	Err error
 	// Story is the last lines before a failure.
 	Story string
@@ -55,18 +55,6 @@ type result struct {
 	// Joints counts the events of joints, and Gates those of gateways.
 	Joints jointReach
 	Gates  gateReach
-}
-
-// violation is a broken invariant.
-type violation struct {
-	Invariant string        // its name
-	At        time.Duration // virtual time
-	Detail    string
-}
-
-// Error implements error.
-func (v *violation) Error() string {
-	return fmt.Sprintf("%s does not hold at %v: %s", v.Invariant, v.At, v.Detail)
 }
 
 // The invariants, by name.

@@ -42,7 +42,7 @@ type sim struct {
 	late      time.Duration // the most that a call ended behind its deadline
 	calming   bool
 	finale    *finale
-	failure   *violation
+	failure   *world.Violation
 }
 
 // mostEvents bounds a run: a run with more events makes no progress.
@@ -185,7 +185,7 @@ func (w *sim) fail(invariant, format string, args ...any) {
 	if w.failure != nil {
 		return
 	}
-	w.failure = &violation{Invariant: invariant, At: w.Now(), Detail: fmt.Sprintf(format, args...)}
+	w.failure = &world.Violation{Invariant: invariant, At: w.Now(), Detail: fmt.Sprintf(format, args...)}
 	w.tell(0, "VIOLATION %s: %s", invariant, w.failure.Detail)
 }
 

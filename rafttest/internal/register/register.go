@@ -4,7 +4,10 @@
 package register
 
 import (
+	"errors"
+	"fmt"
 	"math"
+	"strings"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -37,9 +40,10 @@ const (
 	Swap // compare and swap
 )
 
-// Linearizable reports whether the operations on a register can be ordered so that
-// each stands between its call and its return, and has the result that its client saw.
-func Linearizable[O any](ops []O, access func(O) Access) bool {
+// Check returns an error that lists the operations on a register if they cannot be ordered
+// so that each stands between its call and its return, and has the result that its client
+// saw.
+func Check[O any](ops []O, access func(O) Access) error {
 	var history []porcupine.Operation
 	for _, op := range ops {
 		a := access(op)
@@ -48,7 +52,30 @@ func Linearizable[O any](ops []O, access func(O) Access) bool {
 		}
 		history = append(history, porcupine.Operation{ClientId: a.Client, Input: a, Call: a.Call, Return: a.Return})
 	}
-	return porcupine.CheckOperations(model, history)
+	if porcupine.CheckOperations(model, history) {
+		return nil
+	}
+	var list strings.Builder
+	for _, op := range ops {
+		fmt.Fprintf(&list, "  %v\n", access(op))
+	}
+	return errors.New(list.String())
+}
+
+// String names what the client did, and the result.
+func (a Access) String() string {
+	end := "..."
+	if a.Known {
+		end = fmt.Sprint(a.Return)
+	}
+	text := fmt.Sprintf("[%5d %5s] client %d ", a.Call, end, a.Client)
+	switch a.Kind {
+	case Read:
+		return text + fmt.Sprintf("reads %d", a.Value)
+	case Write:
+		return text + fmt.Sprintf("writes %d", a.Value)
+	}
+	return text + fmt.Sprintf("swaps %d for %d: %v", a.Old, a.Value, a.Swapped)
 }
 
 // model is the register: what each access finds, and leaves behind.

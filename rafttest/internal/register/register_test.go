@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestLinearizable(t *testing.T) {
+func TestCheck(t *testing.T) {
 	write := Access{Client: 1, Kind: Write, Call: 1, Return: 2, Value: 7, Known: true}
 	lost := Access{Client: 1, Kind: Write, Call: 1, Value: 7}
 	read := func(value uint32, call int64) Access {
@@ -37,7 +37,8 @@ func TestLinearizable(t *testing.T) {
 		"a swap without result, not yet": {[]Access{write, swap(false, false), read(7, 5)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, tt.want, Linearizable(tt.history, func(a Access) Access { return a }))
+			err := Check(tt.history, func(a Access) Access { return a })
+			require.Equal(t, tt.want, err == nil, "%v", err)
 		})
 	}
 }

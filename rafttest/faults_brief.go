@@ -4,7 +4,6 @@
 package rafttest
 
 import (
-	"slices"
 	"time"
 
 	"github.com/weftraft/weft/internal/world"
@@ -25,7 +24,7 @@ func (f *faults) planAct(seed uint64, i int) {
 	if i == len(b.acts) {
 		s.After(b.rest, func() {
 			s.plan.duration = s.Now()
-			s.begin()
+			s.beginFinale()
 		})
 		return
 	}
@@ -100,7 +99,7 @@ func (f *faults) act(kind actKind) {
 	case actForget:
 		f.forget()
 	case actChange:
-		s.changeMembers()
+		f.changeMembers()
 	case actReplace:
 		s.replaceMembers()
 	case actCompact:
@@ -214,11 +213,14 @@ func (f *faults) doom() {
 }
 
 // elected dooms a new leader, perhaps: it has asked others for payloads, or cut its
-// log, or has carriers to write.
-func (f *faults) elected(n *node) {
+// log, or has carriers to write. Or the leader fails before its term is on disk.
+func (f *faults) elected(n *node, term uint64) {
 	f.happens(n, momentElected)
 	if c := f.s.plan.coded; c != nil && c.brief != nil && !f.s.calm() && f.s.falls.Chance(c.brief.topple) {
 		n.doomed = true
+	}
+	if n.disk.durable.state.term < term {
+		f.depose(n)
 	}
 }
 
@@ -295,36 +297,30 @@ func (f *faults) deafen(leader *node, e entryName) {
 	})
 }
 
-// follower draws a node with an entry, beside the leader; nil if there is none.
-func (f *faults) follower(leader *node, e entryName) *node {
-	has := slices.DeleteFunc(f.s.running(), func(n *node) bool { return n == leader || !n.disk.durable.holds(e.index, e.term) })
-	if len(has) == 0 {
-		return nil
+// strand keeps the others' units of a committed entry from a member that has the
+// entry. The others apply the entry, and cut the entry from their logs; and then so
+// many fail that a commit needs all the members left.
+func (f *faults) strand(leader *node, e entryName) {
+	s := f.s
+	n := f.follower(leader, e)
+	if n == nil {
+		return
 	}
-	return has[f.s.falls.IntN(len(has))]
-}
-
-// soon lets something happen while messages are under way, or writes.
-func (f *faults) soon(do func()) {
-	f.s.After(f.s.rng.Span(20*time.Microsecond, 6*(f.s.plan.links.Most+f.s.plan.syncMax)), func() {
-		if !f.s.calm() {
-			do()
+	s.coded.Stranded++
+	f.starveNode(n, 2*s.plan.duration)
+	s.After(s.falls.Span(2*time.Millisecond, 60*time.Millisecond), func() {
+		if s.calm() {
+			return
+		}
+		left := len(s.check.newestConf().conf.GetVoters())/2 - 1
+		for _, m := range s.running() {
+			switch f.compactNode(m); {
+			case m == n || m == leader:
+			case left > 0:
+				left--
+			default:
+				m.crash(false)
+			}
 		}
 	})
-}
-
-// compact lets a node's host make a checkpoint, and cut the log when that is
-// durable.
-func (f *faults) compact() { f.compactNode(f.anyNode()) }
-
-func (f *faults) compactNode(n *node) {
-	if n == nil || !n.up() || n.paused {
-		return
-	}
-	p, ok := n.proc.(*coreProcess)
-	if !ok {
-		return
-	}
-	p.maybeCheckpoint(true)
-	n.sync(func() { p.maybeCheckpoint(true) })
 }

@@ -6,11 +6,9 @@ package rafttest
 import (
 	"time"
 
+	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
-	pb "go.etcd.io/raft/v3/raftpb"
-
-	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -19,29 +17,6 @@ import (
 // their disks lack. The simulator measures what is handed out by itself (rule E2 in raft/early.go);
 // its host makes a checkpoint only of what it has written (rules E3 and E4), and all other invariants
 // are those of TestSim.
-
-// earlyReach counts the events due to early applies.
-type earlyReach struct {
-	Applies uint64 // lists of entries handed out, some of which were not on the disk
-	Full    uint64 // of these: with no room for another entry of a byte
-	Behind  uint64 // crashes that left a log behind what had been applied
-	Held    uint64 // checkpoints that waited for the log
-}
-
-// Add adds the counts of another run.
-func (r *earlyReach) Add(o earlyReach) { world.AddCounts(r, o) }
-
-// Missing names the events not reached.
-func (r earlyReach) Missing() []string { return world.Zeros(r) }
-
-// drawEarly draws the bound, and bad luck of the kind that matters.
-func (p *plan) drawEarly(d world.Draws) {
-	p.async, p.host = true, false
-	p.earlySize = world.Pick[uint64](d, 1, 60, 200, 2000, 1<<40)
-	p.fallWhenEarly = world.Pick(d, 0, 0.01, 0.05)
-	p.slowDsk = d.Span(100*time.Millisecond, time.Second)
-	p.killOnly = false
-}
 
 // handsEarly looks at entries that the core hands out to be applied.
 func (p *coreProcess) handsEarly(ents []*pb.Entry) {

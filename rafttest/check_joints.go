@@ -9,6 +9,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/rafttest/internal/holdings"
 )
 
 // grant is the longest promise that a node has sent another, as seen from outside.
@@ -90,5 +91,30 @@ func (c *checker) ownEntries(n *node, ents []*pb.Entry) {
 			return
 		}
 		f.own = entryName{index, term}
+	}
+}
+
+// countingSets returns the sets of voters whose majorities a node needs by what stands
+// in its log and is not in force: those in force and, if the node codes and more than one
+// change waits, those after each change. In place of the members in force stand those that a
+// node has learned from others, if it has.
+func (s *sim) countingSets(n *node, conf *pb.ConfState) [][]uint64 {
+	p, ok := n.proc.(*coreProcess)
+	if !ok || s.plan.coded == nil || n.uncoded {
+		return holdings.Sets(conf)
+	}
+	from := p.inForce
+	if at := p.rn.CodingStatus().MembersAt; at > 0 {
+		from, conf = at, s.check.confAt(at)
+		s.joints.Learned++
+	}
+	return holdings.Counting(conf, n.disk.live.entries, from)
+}
+
+// wideCommit tells of a commit by the majorities of more sets than are in force.
+func (s *sim) wideCommit(n *node, wide bool) {
+	if wide {
+		s.joints.WideCommits++
+		s.faults.meets(n, momentTwoSets)
 	}
 }

@@ -119,7 +119,7 @@ const watchEvery = 200 * time.Millisecond
 func (c *checker) watch() {
 	c.recoverable()
 	c.budgets()
-	if !c.s.over() {
+	if !c.s.end.done {
 		c.s.After(watchEvery, c.watch)
 	}
 }

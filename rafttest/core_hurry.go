@@ -5,12 +5,10 @@ package rafttest
 
 import (
 	"slices"
-	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/internal/holdings"
 )
@@ -35,64 +33,12 @@ import (
 //     each node, whether the change comes into force: if not, the host calls
 //     ApplyConfChange with a change of node 0, or not at all.
 
-// hurry is how hosts check changes of the members.
-type hurry int
-
-const (
-	hurryNot     hurry = iota // the core checks
-	hurryKnows                // the host knows the changes before
-	hurryRefuses              // the host decides at last when a change is applied
-)
-
-// hurryPlan is a seed's draws about hurry, for a brief run.
-type hurryPlan struct {
-	kind hurry
-	// lag is the chance of what is committed to be applied late, at a node, by up to
-	// lagMost.
-	lag     float64
-	lagMost time.Duration
-}
-
-// drawHurry makes a plan have hosts in a hurry. All nodes code: nodes without
-// coding are safe only if two changes wait for each other.
-func (p *plan) drawHurry(d world.Draws) {
-	b := p.coded.brief
-	b.hurry = hurryPlan{kind: world.Pick(d, hurryKnows, hurryKnows, hurryRefuses), lag: world.Pick(d, 0, 0.2, 0.7), lagMost: d.Span(time.Millisecond, 300*time.Millisecond)}
-	p.coded.late = 0
-	p.spares = min(max(p.spares, d.Between(1, 3)), maxNodes-p.voters)
-	p.preVote = true // see drawFaults
-	p.async = p.async || d.Chance(0.5)
-	share := d.Scale(0.2, 0.6)
-	for i := range b.acts {
-		switch a := &b.acts[i]; {
-		case i == 0:
-		case a.kind == actDensify, a.kind == actUpgrade, a.kind == actChange, a.kind == actReplace, d.Chance(share):
-			a.kind, a.led = actHurry, true
-		}
-	}
-}
-
 // hurry is how hosts check changes in this run.
 func (s *sim) hurry() hurry {
 	if c := s.plan.coded; c != nil && c.brief != nil {
 		return c.brief.hurry.kind
 	}
 	return hurryNot
-}
-
-// hurryOn proposes several changes in a row.
-func (f *faults) hurryOn() {
-	s := f.s
-	for range s.rng.Between(1, 4) {
-		if s.rng.Chance(0.7) {
-			s.changeMembers()
-		} else {
-			s.replaceMembers()
-		}
-	}
-	if s.rng.Chance(0.4) {
-		f.soon(f.upset)
-	}
 }
 
 // logged is a change of the members in a node's log.
@@ -178,21 +124,6 @@ func (p *coreProcess) expected() *pb.ConfState {
 		return nil
 	}
 	return conf
-}
-
-// membersAt returns the members at a node, by an operator's view, and whether the
-// operator may change the members there now.
-func (s *sim) membersAt(n *node) (*pb.ConfState, bool) {
-	p, ok := n.proc.(*coreProcess)
-	if s.hurry() == hurryNot || !ok {
-		may := !ok || s.plan.joints == nil || s.plan.coded.late == 0 || p.changes == 0 && p.leads()
-		return n.proc.state().conf, may && (!s.plan.oneByOne || s.impatient() || s.allKnowMembers(n))
-	}
-	if s.hurry() == hurryRefuses && s.rng.Chance(0.3) {
-		return p.conf, true // whatever is ahead
-	}
-	conf := p.expected()
-	return conf, conf != nil && p.leads()
 }
 
 // proposeChange proposes a change, unless the host knows the change to be

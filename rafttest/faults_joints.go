@@ -7,19 +7,9 @@ import (
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
-
-	"github.com/weftraft/weft/rafttest/internal/holdings"
 )
 
 // This file is the acts and the moments of joints.
-
-// meets tells of a moment of joints, and counts what is under way then.
-func (s *sim) meets(n *node, now moment) {
-	if s.plan.joints != nil {
-		s.faults.happens(n, now)
-		s.meet()
-	}
-}
 
 // lag has a node apply nothing for a while.
 func (f *faults) lag() {
@@ -92,9 +82,6 @@ func (f *faults) late() {
 		})
 	})
 }
-
-// hedges is after how many times its predicted time an entry is late.
-const hedges = 6
 
 // keepOut has nobody hear a node for longer than a change of the members waits for it.
 func (f *faults) keepOut(id uint64) {
@@ -261,38 +248,4 @@ func (f *faults) sideOf(n *node, with, without []uint64) (side uint) {
 		}
 	}
 	return side
-}
-
-// countingSets returns the sets of voters whose majorities a node needs by what stands
-// in its log and is not in force: those in force and, if the node codes and more than one
-// change waits, those after each change. In place of the members in force stand those that a
-// node has learned from others, if it has.
-func (s *sim) countingSets(n *node, conf *pb.ConfState) [][]uint64 {
-	p, ok := n.proc.(*coreProcess)
-	if !ok || s.plan.coded == nil || n.uncoded {
-		return holdings.Sets(conf)
-	}
-	from := p.inForce
-	if at := p.rn.CodingStatus().MembersAt; at > 0 {
-		from, conf = at, s.check.confAt(at)
-		s.joints.Learned++
-	}
-	return holdings.Counting(conf, n.disk.live.entries, from)
-}
-
-// sending tells of moments that a message shows.
-func (s *sim) sending(n *node, m *pb.Message) {
-	switch {
-	case s.plan.joints == nil:
-	case m.GetType() == pb.MsgTimeoutNow:
-		s.meets(n, momentTransfer)
-	}
-}
-
-// wideCommit tells of a commit by the majorities of more sets than are in force.
-func (s *sim) wideCommit(n *node, wide bool) {
-	if wide {
-		s.joints.WideCommits++
-		s.meets(n, momentTwoSets)
-	}
 }

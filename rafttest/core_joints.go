@@ -67,7 +67,7 @@ func (p *coreProcess) reportsFirst() bool {
 func (p *coreProcess) reported(ents []*pb.Entry) {
 	if slices.ContainsFunc(ents, func(e *pb.Entry) bool { return e.GetType() != pb.EntryNormal }) {
 		p.s.joints.Reported++
-		p.s.meets(p.n, momentReported)
+		p.s.faults.meets(p.n, momentReported)
 	}
 }
 
@@ -82,22 +82,6 @@ func (p *coreProcess) newCore() (rawNode, error) {
 	// asynchronous: docs/divergence.md.
 	p.async = false
 	return newUpstreamNode(p.config(), p.n.rand)
-}
-
-// torn has the leader fail, too, when a node loses its commit index with power, and the
-// node's host apply late: the node may be the only one that can win, and knows two changes
-// of which neither is in force.
-func (f *faults) torn(n *node) {
-	s := f.s
-	if s.plan.joints.theme != themeTorn || s.calm() {
-		return
-	}
-	n.lateUntil = s.Now() + s.rng.Span(electionTime, mostLag)
-	s.After(s.rng.Within(0, s.plan.links.Most), func() {
-		if lead := s.leading(); !s.calm() && lead != n {
-			f.crash(lead)
-		}
-	})
 }
 
 // tears returns how many pending records of a disk survive a loss of power, if that tears
@@ -126,7 +110,7 @@ func (p *coreProcess) handed(ents []*pb.Entry) {
 		}
 	}
 	if p.changes > before {
-		p.s.meets(p.n, momentHanded)
+		p.s.faults.meets(p.n, momentHanded)
 	}
 }
 
@@ -172,5 +156,23 @@ func (p *coreProcess) served(rctx []byte, _ bool) {
 		if look, waits := p.asked[ctx]; waits {
 			p.s.check.servedByLease(p.n, p, look)
 		}
+	}
+}
+
+// sending tells of moments that a message shows.
+func (s *sim) sending(n *node, m *pb.Message) {
+	switch {
+	case s.plan.joints == nil:
+	case m.GetType() == pb.MsgTimeoutNow:
+		s.faults.meets(n, momentTransfer)
+	}
+}
+
+// startedOld counts starts from a checkpoint of before a change of the members in the log.
+func (s *sim) startedOld(n *node) {
+	if s.plan.joints != nil && slices.ContainsFunc(n.disk.live.entries, func(e *pb.Entry) bool {
+		return e.GetType() != pb.EntryNormal && e.GetIndex() > released(&n.disk.live)
+	}) {
+		s.joints.OldRestarts++
 	}
 }

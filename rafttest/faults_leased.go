@@ -4,9 +4,6 @@
 package rafttest
 
 import (
-	"fmt"
-	"strconv"
-
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/leases"
@@ -22,15 +19,6 @@ func (f *faults) beginLeased() {
 	f.every(l.rename, f.rename)
 	f.every(l.probe, f.probe)
 	f.every(l.retune, f.retune)
-}
-
-// core returns the process of a node if it runs with leases and is awake, or nil.
-func (n *node) core() *coreProcess {
-	p, _ := n.proc.(*coreProcess)
-	if n.paused || p == nil || p.rn == nil {
-		return nil
-	}
-	return p
 }
 
 // rename has an operator choose responders at the leader, or switch leases off for a
@@ -104,22 +92,11 @@ func (f *faults) probe() {
 func (f *faults) probeAt(n *node) {
 	s := f.s
 	if p := n.core(); p != nil {
-		if st := p.rn.LeaseStatus(); st.On && st.Stable && !isVoterOf(p.conf, n.id) {
+		if st := p.rn.LeaseStatus(); st.On && st.Stable && !isVoter(p.conf, n.id) {
 			s.leased.LearnerReads++
 		}
 		p.readOf(uint8(s.rng.IntN(s.plan.keys)), func() {})
 	}
-}
-
-func isVoterOf(c *pb.ConfState, id uint64) bool {
-	for _, list := range [][]uint64{c.GetVoters(), c.GetVotersOutgoing()} {
-		for _, v := range list {
-			if v == id {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // leaseSent looks at a message of leases that a node sends. Where a lease is revoked or
@@ -160,40 +137,4 @@ func (f *faults) leaseSent(n *node, m *pb.Message) {
 			f.slowDisk()
 		}
 	})
-}
-
-// appendLeases appends the text of a message of leases.
-func appendLeases(b, context []byte) []byte {
-	switch context[0] {
-	case 'l':
-		if q, err := leases.ParseMessage(context[1:]); err == nil {
-			return appendLeasesMessage(b, &q)
-		}
-	case 'n':
-		if x, err := leases.ParseNote(context[1:]); err == nil {
-			return fmt.Appendf(b, " note %v", x)
-		}
-	}
-	return b
-}
-
-func appendLeasesMessage(b []byte, q *leases.Message) []byte {
-	number := func(before string, n uint64) { b = strconv.AppendUint(append(b, before...), n, 10) }
-	nonce := func(before string, x leases.Nonce) {
-		b = strconv.AppendUint(append(b, before...), uint64(x.Boot), 16)
-		number("/", x.Counter)
-	}
-	number(" t", uint64(q.Term))
-	nonce(" ask ", q.Request)
-	nonce(" answer {", q.Answer.Nonce)
-	b = append(append(b, ' '), q.Answer.For.String()...)
-	number(" ", uint64(q.Answer.Seq))
-	nonce("} revoke ", q.Revoke)
-	nonce(" confirm ", q.Confirm)
-	number(" report {", uint64(q.Report.Known))
-	number(" ", uint64(q.Report.Adopted))
-	number("} news {", uint64(q.News.Newest))
-	number(" ", uint64(q.News.Least))
-	number("} rosters ", uint64(len(q.Lists)))
-	return b
 }

@@ -105,3 +105,6 @@ func (p *plan) actsOf(d world.Draws, longest time.Duration, kinds ...actKind) {
 		}
 	}
 }
+
+// hedges is after how many times its predicted time an entry is late.
+const hedges = 6

@@ -4,7 +4,6 @@
 package rafttest
 
 import (
-	"fmt"
 	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -14,10 +13,11 @@ import (
 
 // changeMembers proposes a change of the members, as an operator would: to a
 // node that seems to lead, by the node's own view of the members.
-func (s *sim) changeMembers() {
+func (f *faults) changeMembers() {
+	s := f.s
 	n := s.leading()
 	if n == nil || s.rng.Chance(0.1) {
-		n = s.faults.anyNode()
+		n = f.anyNode()
 	}
 	if n == nil || n.paused {
 		return
@@ -75,18 +75,6 @@ func (s *sim) allKnowMembers(leader *node) bool {
 			if e.GetIndex() > newest.index && e.GetType() != pb.EntryNormal {
 				return false
 			}
-		}
-	}
-	return true
-}
-
-// allApplied reports whether all members are up and have applied the last change of
-// the members, and know after a loss of power that it is committed.
-func (s *sim) allApplied() bool {
-	newest := s.check.newestConf()
-	for _, n := range s.nodes {
-		if isMember(newest.conf, n.id) && (n.disk == nil || n.disk.durable.state.commit < newest.index || !n.up() || n.proc.state().applied < newest.index) {
-			return false
 		}
 	}
 	return true
@@ -165,49 +153,90 @@ func (s *sim) drawChange(changes []*pb.ConfChangeSingle) pb.ConfChangeI {
 	return cc
 }
 
-// membersChanged looks at configurations as they come into force. Too many
-// voters may leave even under an operator that is not bold, because the
-// operator's view of the members may have been old.
-func (s *sim) membersChanged(conf *pb.ConfState) {
-	k := len(s.check.confs)
-	if k < 2 {
-		return
+// membersAt returns the members at a node, by an operator's view, and whether the
+// operator may change the members there now.
+func (s *sim) membersAt(n *node) (*pb.ConfState, bool) {
+	p, ok := n.proc.(*coreProcess)
+	if s.hurry() == hurryNot || !ok {
+		may := !ok || s.plan.joints == nil || s.plan.coded.late == 0 || p.changes == 0 && p.leads()
+		return n.proc.state().conf, may && (!s.plan.oneByOne || s.impatient() || s.allKnowMembers(n))
 	}
-	before := s.check.confs[k-2].conf
-	if isJoint(before) && !isJoint(conf) {
-		s.reach.JointsLeft++
+	if s.hurry() == hurryRefuses && s.rng.Chance(0.3) {
+		return p.conf, true // whatever is ahead
 	}
-	stay := 0
-	for _, id := range before.GetVoters() {
-		if slices.Contains(conf.GetVoters(), id) {
-			stay++
+	conf := p.expected()
+	return conf, conf != nil && p.leads()
+}
+
+// hurryOn proposes several changes in a row.
+func (f *faults) hurryOn() {
+	s := f.s
+	for range s.rng.Between(1, 4) {
+		if s.rng.Chance(0.7) {
+			f.changeMembers()
+		} else {
+			s.replaceMembers()
 		}
 	}
-	if stay <= len(before.GetVoters())/2 {
-		s.minorityStayed = true
+	if s.rng.Chance(0.4) {
+		f.soon(f.upset)
 	}
 }
 
-func changeString(cc pb.ConfChangeI) string {
-	v2 := cc.AsV2()
-	return fmt.Sprintf("%s %s", v2.GetTransition(), pb.ConfChangesToString(v2.GetChanges()))
+// replaceMembers changes several voters at a time: it puts fresh nodes in the
+// place of as many as two, or takes two away.
+func (s *sim) replaceMembers() {
+	n := s.leading()
+	if n == nil || n.paused {
+		return
+	}
+	conf, may := s.membersAt(n)
+	if !may || isJoint(conf) || s.plan.joints.simpleOnly(&s.plan) {
+		return
+	}
+	voters := slices.Clone(conf.GetVoters())
+	var fresh []uint64
+	for _, id := range s.allIDs() {
+		if !isMember(conf, id) {
+			fresh = append(fresh, id)
+		}
+	}
+	s.rng.Shuffle(len(voters), func(i, j int) { voters[i], voters[j] = voters[j], voters[i] })
+	var changes []*pb.ConfChangeSingle
+	do := func(typ pb.ConfChangeType, id uint64) {
+		changes = append(changes, &pb.ConfChangeSingle{Type: typ.Enum(), NodeId: &id})
+	}
+	shrink := len(voters) >= 5 && s.rng.Chance(0.5)
+	if !shrink && len(fresh) == 0 {
+		return
+	}
+	for i, id := range voters[:2*min(1, len(voters)/3)] {
+		if !shrink {
+			if i >= len(fresh) {
+				break
+			}
+			s.join(fresh[i])
+			do(pb.ConfChangeAddNode, fresh[i])
+		}
+		do(pb.ConfChangeRemoveNode, id)
+	}
+	if len(changes) == 0 {
+		return
+	}
+	if shrink {
+		s.coded.Shrinks++
+	} else {
+		s.coded.Replacements++
+	}
+	cc := &pb.ConfChangeV2{Changes: changes, Transition: world.Pick(s.rng, pb.ConfChangeTransitionAuto,
+		pb.ConfChangeTransitionJointImplicit, pb.ConfChangeTransitionJointExplicit).Enum()}
+	s.tell(n.id, "propose: %s", changeString(cc))
+	n.proc.change(cc)
 }
 
-// sameConf reports whether two configurations have the same members in the same order.
-func sameConf(a, b *pb.ConfState) bool {
-	return slices.Equal(a.GetVoters(), b.GetVoters()) && slices.Equal(a.GetVotersOutgoing(), b.GetVotersOutgoing()) &&
-		slices.Equal(a.GetLearners(), b.GetLearners()) && slices.Equal(a.GetLearnersNext(), b.GetLearnersNext()) && a.GetAutoLeave() == b.GetAutoLeave()
-}
-
-// confString lists the members: voters, and if there are any, outgoing voters,
-// learners and learners to be.
-func confString(c *pb.ConfState) string {
-	str := fmt.Sprint(c.GetVoters())
-	if isJoint(c) {
-		str += fmt.Sprintf("&&%v auto %v", c.GetVotersOutgoing(), c.GetAutoLeave())
-	}
-	if len(c.GetLearners())+len(c.GetLearnersNext()) > 0 {
-		str += fmt.Sprintf(" learners %v next %v", c.GetLearners(), c.GetLearnersNext())
-	}
-	return str
+// impatient reports whether operators need not wait between changes of the
+// members although a crash may tear a write: nodes that code want the majorities
+// of every configuration in their log that they have not applied.
+func (s *sim) impatient() bool {
+	return s.plan.coded != nil && s.plan.coded.impatient && !slices.ContainsFunc(s.nodes, func(n *node) bool { return n.uncoded })
 }

@@ -5,12 +5,7 @@ package rafttest
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-	"time"
-
-	pb "go.etcd.io/raft/v3/raftpb"
-	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/weftraft/weft/internal/world"
 )
@@ -85,73 +80,4 @@ func (r jointReach) String() string {
 		fmt.Fprintf(&t, " %10s", name)
 	}
 	return t.String()
-}
-
-// lookEvery is the time between looks at which parties are under way.
-const lookEvery = 2 * time.Millisecond
-
-// beginJoints plans the looks.
-func (f *faults) beginJoints() {
-	s, j := f.s, f.s.plan.joints
-	if j == nil {
-		return
-	}
-	r := &s.joints
-	r.Runs++
-	for is, to := range map[*uint64]bool{&r.OnlyCoding: j.codes && !j.leases, &r.OnlyLeases: j.leases && !j.codes, &r.UpstreamRuns: j.upstream != 0} {
-		if to {
-			*is++
-		}
-	}
-	f.every(lookEvery, s.meet)
-}
-
-// meet counts the pairs that are under way now.
-func (s *sim) meet() {
-	if s.calm() {
-		return
-	}
-	var on [parties]bool
-	for _, n := range s.nodes {
-		if p, ok := n.proc.(*coreProcess); ok && p.rn != nil {
-			s.partiesAt(n, p, &on)
-		}
-	}
-	on[partyLeases] = s.granted()
-	for a := range on {
-		for b := range a + 1 {
-			if on[a] && on[b] {
-				s.joints.Met[a][b]++
-			}
-		}
-	}
-}
-
-// partiesAt marks what is under way at a node.
-func (s *sim) partiesAt(n *node, p *coreProcess, on *[parties]bool) {
-	mark := func(what party, is bool) { on[what] = on[what] || is }
-	mark(partyRestart, n.incarnation > 1 && s.Now()-n.startedAt < electionTime)
-	mark(partyLate, p.lateSince > 0 && s.Now()-p.lateSince > electionTime/4)
-	mark(partyUpstream, s.plan.joints.upstream>>n.id&1 == 1)
-	for _, e := range n.disk.live.entries {
-		mark(partyChange, e.GetIndex() > p.inForce && e.GetType() != pb.EntryNormal)
-	}
-	if !p.leads() {
-		return
-	}
-	mark(partyCoding, s.codedUnderWay(n))
-	st := p.rn.Status()
-	mark(partyTransfer, st.LeadTransferee != 0)
-	for _, pr := range st.Progress {
-		mark(partySnapshot, pr.State == tracker.StateSnapshot)
-	}
-}
-
-// startedOld counts starts from a checkpoint of before a change of the members in the log.
-func (s *sim) startedOld(n *node) {
-	if s.plan.joints != nil && slices.ContainsFunc(n.disk.live.entries, func(e *pb.Entry) bool {
-		return e.GetType() != pb.EntryNormal && e.GetIndex() > released(&n.disk.live)
-	}) {
-		s.joints.OldRestarts++
-	}
 }

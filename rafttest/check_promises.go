@@ -4,6 +4,8 @@
 package rafttest
 
 import (
+	"slices"
+
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/world"
@@ -64,6 +66,19 @@ func (c *checker) sent(n *node, m *pb.Message) {
 				c.s.fail(honestUnits, "node %d %v", n.id, err)
 			}
 		}
+	}
+}
+
+// sentAtRest checks a message sent when nobody asks for anything: see rest.go.
+func (c *checker) sentAtRest(n *node, m *pb.Message) {
+	if !c.s.end.resting {
+		return
+	}
+	switch m.GetType() {
+	case pb.MsgHeartbeat, pb.MsgHeartbeatResp, raft.MsgLeases:
+		c.s.reach.AtRest++
+	default:
+		c.s.fail(rest, "node %d sends%s", n.id, appendMessage(nil, m))
 	}
 }
 
@@ -203,4 +218,27 @@ func (c *checker) took(n *node, attempt uint32) {
 func (c *checker) jumped(n *node, index uint64) {
 	f := &c.nodes[n.id]
 	f.applied = max(f.applied, index)
+}
+
+// membersChanged looks at configurations as they come into force. Too many
+// voters may leave even under an operator that is not bold, because the
+// operator's view of the members may have been old.
+func (s *sim) membersChanged(conf *pb.ConfState) {
+	k := len(s.check.confs)
+	if k < 2 {
+		return
+	}
+	before := s.check.confs[k-2].conf
+	if isJoint(before) && !isJoint(conf) {
+		s.reach.JointsLeft++
+	}
+	stay := 0
+	for _, id := range before.GetVoters() {
+		if slices.Contains(conf.GetVoters(), id) {
+			stay++
+		}
+	}
+	if stay <= len(before.GetVoters())/2 {
+		s.minorityStayed = true
+	}
 }

@@ -264,28 +264,6 @@ func (p *plan) drawBriefTimes(d world.Draws) {
 	}
 }
 
-// heldFrame is held for frames of the network, and says whether later frames overtake
-// the frame.
-func (s *sim) heldFrame() (more time.Duration, inStep, overtaken bool) {
-	more, inStep = s.held()
-	return more, inStep, inStep && s.plan.coded.brief.overtaken
-}
-
-// held returns how much longer than usual the next thing takes that takes time, a
-// message or a write, and whether it is in step with others.
-func (s *sim) held() (more time.Duration, inStep bool) {
-	if s.plan.coded == nil || s.plan.coded.brief == nil || !s.plan.coded.brief.inStep || s.calm() {
-		return 0, false
-	}
-	more, held := s.plan.coded.brief.holds[s.timed]
-	s.timed++
-	if held {
-		s.coded.Held++
-		s.tell(0, "number %d takes %v more", s.timed-1, more)
-	}
-	return more, true
-}
-
 // String lists the acts that happen, each with its number.
 func (b *briefPlan) String() string {
 	var text strings.Builder
@@ -306,4 +284,111 @@ func (b *briefPlan) String() string {
 // has reports whether there are acts of these kinds.
 func (b *briefPlan) has(kinds ...actKind) bool {
 	return b != nil && slices.ContainsFunc(b.acts, func(a act) bool { return slices.Contains(kinds, a.kind) })
+}
+
+// hurry is how hosts check changes of the members.
+type hurry int
+
+const (
+	hurryNot     hurry = iota // the core checks
+	hurryKnows                // the host knows the changes before
+	hurryRefuses              // the host decides at last when a change is applied
+)
+
+// hurryPlan is a seed's draws about hurry, for a brief run.
+type hurryPlan struct {
+	kind hurry
+	// lag is the chance of what is committed to be applied late, at a node, by up to
+	// lagMost.
+	lag     float64
+	lagMost time.Duration
+}
+
+// drawHurry makes a plan have hosts in a hurry. All nodes code: nodes without
+// coding are safe only if two changes wait for each other.
+func (p *plan) drawHurry(d world.Draws) {
+	b := p.coded.brief
+	b.hurry = hurryPlan{kind: world.Pick(d, hurryKnows, hurryKnows, hurryRefuses), lag: world.Pick(d, 0, 0.2, 0.7), lagMost: d.Span(time.Millisecond, 300*time.Millisecond)}
+	p.coded.late = 0
+	p.spares = min(max(p.spares, d.Between(1, 3)), maxNodes-p.voters)
+	p.preVote = true // see drawFaults
+	p.async = p.async || d.Chance(0.5)
+	share := d.Scale(0.2, 0.6)
+	for i := range b.acts {
+		switch a := &b.acts[i]; {
+		case i == 0:
+		case a.kind == actDensify, a.kind == actUpgrade, a.kind == actChange, a.kind == actReplace, d.Chance(share):
+			a.kind, a.led = actHurry, true
+		}
+	}
+}
+
+// breaksPlan is a seed's draws about connections and snapshots, for a brief
+// run.
+//
+// A break loses all messages under way on the connection, in both directions, and both
+// ends hear of the break. A break does most harm to an acknowledgement: the leader then
+// goes back to its knowledge before, and the follower has more. The calm ends neither
+// kind of fault, so both kinds go on for a while in the calm.
+type breaksPlan struct {
+	// chance is that of an acknowledgement to be lost with its connection, until so
+	// long after the calm began.
+	chance float64
+	calm   time.Duration
+	// snapshot is a host's time for a snapshot asked for; busy says that the host
+	// has no snapshot until then, not even the one before.
+	snapshot time.Duration
+	busy     bool
+	// strand is the chance of a commit of coded entries to leave a member that has them
+	// without units, and with no more than a majority alive: see strand.
+	strand float64
+	draws  world.Draws
+}
+
+// drawBreaks adds connections that break, and slow snapshots, to a brief run, in a
+// stream of its own. Two thirds of the runs get none of it.
+func (p *plan) drawBreaks(d world.Draws) {
+	if !d.Chance(0.33) {
+		return
+	}
+	p.coded.brief.breaks = &breaksPlan{
+		chance: d.Scale(0.02, 0.5), calm: world.Pick(d, 0, d.Span(electionTime, 10*electionTime)),
+		snapshot: world.Pick(d, 0, d.Span(10*time.Millisecond, 5*electionTime)), busy: d.Chance(0.5), draws: d,
+	}
+	if d.Chance(0.5) {
+		p.drawStrand(d)
+	}
+}
+
+// drawStrand has a member be left behind, and little else happen but proposals.
+func (p *plan) drawStrand(d world.Draws) {
+	c := p.coded
+	b := c.brief
+	b.breaks.strand = world.Pick(d, 0.2, 1)
+	b.breaks.chance = d.Scale(0.1, 0.6)
+	b.breaks.calm = d.Span(electionTime, 20*electionTime)
+	b.breaks.snapshot = d.Span(10*time.Millisecond, 5*electionTime)
+	c.dead, p.trailing, c.late = 1, 0, 0
+	c.policy, c.level, c.threshold = policyFixed, d.Between(2, 3), 1
+	b.acts = b.acts[:1]
+	for range d.Between(1, 8) {
+		b.acts = append(b.acts, act{kind: actPropose, wait: d.Span(time.Millisecond, 2*electionTime), led: true})
+	}
+	b.topple, b.unheard, b.deaf, b.blocked = 0, 0, 0, 0
+}
+
+// String says how likely connections break.
+func (b *breaksPlan) String() string {
+	if b == nil {
+		return "never"
+	}
+	return fmt.Sprintf("%.2f until %v after the calm, snapshots in %v, busy %v, strand %v", b.chance, b.calm, b.snapshot, b.busy, b.strand)
+}
+
+// lasting is for how long connections break in the calm.
+func (b *breaksPlan) lasting() time.Duration {
+	if b == nil {
+		return 0
+	}
+	return b.calm
 }
