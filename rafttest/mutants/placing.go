@@ -10,6 +10,7 @@ const (
 	linksFile  = "internal/placement/links.go"
 	turnFile   = "internal/placement/turn.go"
 	coreFile   = "raft/placement.go"
+	rivalsFile = "internal/replica/rivals.go"
 )
 
 // placing is the bugs of leaders that hand over because of slowness or weights.
@@ -50,6 +51,14 @@ var placing = []bug{
 		edit("		p.judge.Changed(p.ticks, time.Duration(electionTick), None, placement.Figure{})\n", "		_ = electionTick\n"), "TestPreferredMemberThatComesAndGoesIsWaitedFor", 0},
 	{"a core takes its host's weights for its own", coreFile,
 		edit("	return &Placement{Weights: maps.Clone(p.Weights)}", "	_ = maps.Clone(p.Weights)\n	return &Placement{Weights: p.Weights}"), "TestPlacementIsCopied", 0},
+	{"members that ask each other for votes both go on", rivalsFile,
+		edit("m.GetFrom() < v.cfg.ID", "m.GetFrom() == v.cfg.ID"), "TestRivalsGoOneAfterTheOther", 0},
+	{"a member that is asked for its vote campaigns meanwhile", rivalsFile,
+		edit("return v.ticks < v.waitTo && ", "return v.ticks < 0 && "), "TestRivalsGoOneAfterTheOther", 0},
+	{"a member that yielded does not ask anew", rivalsFile,
+		edit("v.yields = false\n	return v.state.Role == raft.StatePreCandidate", "v.yields = false\n	return v.state.Role == raft.StateLeader"), "TestRivalsGoOneAfterTheOther", 0},
+	{"a member yields each time", rivalsFile,
+		edit(" && s.Term != v.yieldedIn", ""), "TestRivalsGoOneAfterTheOther", 0},
 	{"each group sends a report", healthFile,
 		edit("if o.sent && now-o.sentAt < n.cfg.Timeout {", "if o.sent && now < 0 {"), "TestReportsBelongToNodesNotToGroups", 0},
 }

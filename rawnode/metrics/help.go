@@ -90,6 +90,7 @@ var help = map[string]string{
 	"host.HandOversSlow":      "Such attempts because another member was faster for long.",
 	"host.HandOversPreferred": "Such attempts because another member, which is as fast, has a larger weight.",
 	"host.Weight":             "now: Weight of this node as a leader of the group.",
+	"host.Yields":             "Campaigns begun anew, because another member asked for votes at the same time.",
 	"host.Silences":           "Times a leader whose disk is late fell silent because nobody had taken over.",
 	"host.GatewaysAttached":   "Streams of reports begun, as the home of gateways.",
 	"host.GatewayBatches":     "Batches of gateways whose results were for the gateways at home here.",
