@@ -72,7 +72,8 @@ type Judge struct {
 }
 
 type ledWith struct {
-	delay, reach, at time.Duration
+	pace
+	reach, at time.Duration
 }
 
 // settle forgets changes of leader that were long ago.
@@ -102,7 +103,7 @@ func (j *Judge) Changed(now, timeout time.Duration, former uint64, was Figure) {
 	if j.past == nil {
 		j.past = map[uint64]ledWith{}
 	}
-	j.past[former] = ledWith{was.Delay(), was.Reach, now}
+	j.past[former] = ledWith{was.pace(), was.Reach, now}
 }
 
 // Idle reports whether a look could be skipped: there is nothing to take back.
@@ -146,20 +147,20 @@ func (j *Judge) patience(v Verdict, timeout time.Duration) time.Duration {
 
 // compare decides as if this were the only look.
 func (j *Judge) compare(now, timeout time.Duration, group uint64, own Member, others []Member) Verdict {
-	best := own.Figure.Delay()
+	is := own.Figure.pace()
+	best := is
 	for _, m := range others {
 		if m.comparable(own) {
-			best = min(best, j.expected(now, timeout, m).delay)
+			best = best.best(j.expected(now, timeout, m).pace)
 		}
 	}
-	ownDelay := own.Figure.Delay()
-	slow := worse(ownDelay, best)
+	slow := is.slower(best)
 	good := slices.DeleteFunc(slices.Clone(others), func(m Member) bool {
 		if m.comparable(own) {
-			return worse(j.expected(now, timeout, m).delay, best)
+			return j.expected(now, timeout, m).slower(best)
 		}
 		// Of a member without a figure nothing is known; as long as there is no load, that is no matter.
-		return !m.eligible(own) || slow || ownDelay > Worth
+		return !m.eligible(own) || slow || is.delay > Worth
 	})
 	if len(good) == 0 {
 		return Verdict{}
@@ -211,7 +212,7 @@ func (m Member) comparable(leader Member) bool {
 // once the member's figure is bad without the leader's work, too: then the work was not the reason, and the
 // member is as good as its present figure.
 func (j *Judge) expected(now, timeout time.Duration, m Member) ledWith {
-	is := ledWith{delay: m.Figure.Delay(), reach: m.Figure.Reach}
+	is := ledWith{pace: m.Figure.pace(), reach: m.Figure.Reach}
 	was, ok := j.past[m.ID]
 	if !ok {
 		return is
@@ -221,23 +222,26 @@ func (j *Judge) expected(now, timeout time.Duration, m Member) ledWith {
 		if is.delay > was.delay/2 {
 			was.delay = 0
 		}
+		if is.process > was.process/2 {
+			was.process = 0
+		}
 		if is.reach > was.reach/2 {
 			was.reach = 0
 		}
 		j.past[m.ID] = was
 	}
-	if since >= forgetAfter*timeout || was.delay == 0 && was.reach == 0 {
+	if since >= forgetAfter*timeout || was.pace == (pace{}) && was.reach == 0 {
 		delete(j.past, m.ID)
 		return is
 	}
 	if is.reach > 0 { // else nothing is known
 		is.reach = max(is.reach, was.reach)
 	}
-	is.delay = max(is.delay, was.delay)
+	is.delay, is.process = max(is.delay, was.delay), max(is.process, was.process)
 	return is
 }
 
 // Good reports whether a member could take over from a leader, and would not be worse.
 func Good(leader, m Member) bool {
-	return m.eligible(leader) && !worse(m.Figure.Delay(), leader.Figure.Delay())
+	return m.eligible(leader) && !m.Figure.pace().slower(leader.Figure.pace())
 }

@@ -65,6 +65,24 @@ func TestLeaderStaysIfNobodyIsKnownToBeBetter(t *testing.T) {
 	require.Equal(t, Stay, v.Reason, "4 ms are not worth a hand-over")
 }
 
+// A process that is stopped most of the time is noticed behind disks that take much longer; a leader's work is not.
+func TestSlowProcessIsNoticedBehindSlowDisks(t *testing.T) {
+	with := func(id uint64, wait time.Duration) Member {
+		m := member(id, 100, 40*time.Millisecond)
+		m.Figure.Wait = wait
+		return m
+	}
+	var j, other Judge
+	v, after := watch(&j, 0, time.Hour, with(1, 16*time.Millisecond), with(2, time.Millisecond))
+	require.Equal(t, uint64(2), v.To)
+	require.Equal(t, patience*timeout, after)
+	v, _ = watch(&other, 0, time.Hour, with(1, 9*time.Millisecond), with(2, time.Millisecond))
+	require.Equal(t, Stay, v.Reason)
+	j.Changed(0, timeout, 2, with(2, 16*time.Millisecond).Figure)
+	v, _ = watch(&j, 0, 100*timeout, with(1, 16*time.Millisecond), with(2, time.Millisecond))
+	require.Equal(t, Stay, v.Reason, "the other one was as slow when it led")
+}
+
 func TestSlowLeaderHandsOverToTheLargestWeightAmongTheFast(t *testing.T) {
 	var j Judge
 	v, _ := watch(&j, 0, time.Hour, member(1, 100, 90*time.Millisecond), member(2, 50, 5*time.Millisecond), member(3, 70, 6*time.Millisecond), member(4, 200, 80*time.Millisecond))
