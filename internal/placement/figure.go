@@ -51,6 +51,23 @@ func (f Figure) String() string {
 // worse reports whether a delay is worse than another: by factor, and by Worth.
 func worse(a, b time.Duration) bool { return a > factor*b && a-b >= Worth }
 
+// pace is how long a command stands at a node: as a whole, once, and each time that the process has something to do for it,
+// which is two to four times.
+type pace struct{ delay, process time.Duration }
+
+func (f Figure) pace() pace { return pace{f.Delay(), f.Turn + f.Wait} }
+
+// slower reports whether a node is worse than another as a whole, or because its process gets too little of a processor,
+// which slow disks at all nodes would hide.
+func (p pace) slower(than pace) bool {
+	return worse(p.delay, than.delay) || worse(p.process, than.process) && p.process-than.process >= 2*Worth
+}
+
+// best returns the better of two, part by part.
+func (p pace) best(other pace) pace {
+	return pace{min(p.delay, other.delay), min(p.process, other.process)}
+}
+
 // Weigh returns the weight that a setting stands for: 0 for the default, and less than 0 for weight 0.
 func Weigh(setting int) int {
 	switch {

@@ -17,6 +17,8 @@ type Member struct {
 	// Fit says that the member could lead at once: a voter that is heard from, has caught up, has
 	// no stalled log, and has reported lately.
 	Fit bool
+	// Surely is, of the leader, how long it takes at least to reach a majority; 0 if not known.
+	Surely time.Duration
 }
 
 // Reason says why a leader hands over.
@@ -34,6 +36,9 @@ type Verdict struct {
 	Reason   Reason
 	To       uint64
 	Own, Its Figure
+
+	// sudden says that each of the leader's last round trips was much longer than those of To.
+	sudden bool
 }
 
 // Judge decides for one group, at one member, whether the member should hand leadership over. The zero value is
@@ -48,12 +53,18 @@ type Verdict struct {
 // weight, and whether the reach is much worse than the best. So a slow machine does not lead for its weight. Links
 // count between members of the same weight only: an operator who prefers nodes that are far from the others gets
 // leaders there, and they stay.
+//
+// A leader that was near to a majority, and whose links have become long, hands over at once, if each of the last round
+// trips says so, nothing waits to be sent, and leadership has not moved lately. A pause makes one round trip long,
+// jitter makes those of all nodes long, and a queue comes and goes with the load.
 type Judge struct {
 	// found is for how long looks found a better member, less the time for which they found none.
 	found time.Duration
 	// level is the number of changes of leader lately, the last of them at changedAt: see settle.
 	level     int
 	changedAt time.Duration
+	// near says that this leader has been as near to a majority as the others.
+	near bool
 	// tried says that this member has begun the change of leader that comes next.
 	tried bool
 	// past has the figures of members when they led last.
@@ -61,7 +72,8 @@ type Judge struct {
 }
 
 type ledWith struct {
-	delay, reach, at time.Duration
+	pace
+	reach, at time.Duration
 }
 
 // settle forgets changes of leader that were long ago.
@@ -75,7 +87,7 @@ func (j *Judge) settle(now, timeout time.Duration) {
 // count notes a change of leader, or an attempt at one.
 func (j *Judge) count(now, timeout time.Duration) {
 	j.settle(now, timeout)
-	j.level, j.changedAt, j.found = min(j.level+1, mostLevels), now, 0
+	j.level, j.changedAt, j.found, j.near = min(j.level+1, mostLevels), now, 0, false
 }
 
 // Changed notes that leadership has passed from one member to another; was is what the former leader's
@@ -84,18 +96,21 @@ func (j *Judge) Changed(now, timeout time.Duration, former uint64, was Figure) {
 	if !j.tried {
 		j.count(now, timeout)
 	}
-	j.tried, j.found = false, 0
+	j.tried, j.found, j.near = false, 0, false
 	if former == 0 || !was.Known() {
 		return
 	}
 	if j.past == nil {
 		j.past = map[uint64]ledWith{}
 	}
-	j.past[former] = ledWith{was.Delay(), was.Reach, now}
+	j.past[former] = ledWith{was.pace(), was.Reach, now}
 }
 
 // Idle reports whether a look could be skipped: there is nothing to take back.
 func (j *Judge) Idle() bool { return j.found == 0 }
+
+// Near notes, in place of a look, that this leader is not far.
+func (j *Judge) Near() { j.near = true }
 
 // Look decides whether the leader hands over. others are the other voters; passed is the time since the last
 // look, which a slow machine takes late.
@@ -104,13 +119,14 @@ func (j *Judge) Look(now, passed, timeout time.Duration, group uint64, own Membe
 	passed = min(passed, timeout)
 	v := j.compare(now, timeout, group, own, others)
 	if v.Reason == Stay {
+		j.near = j.near || own.Surely > 0
 		if !own.Figure.Known() || slices.ContainsFunc(others, func(m Member) bool { return m.comparable(own) }) {
 			j.found = max(j.found-passed, 0) // else nothing is known
 		}
 		return v
 	}
 	j.found += passed
-	if j.found <= patience*timeout<<j.level {
+	if j.found <= j.patience(v, timeout) {
 		return Verdict{}
 	}
 	j.count(now, timeout)
@@ -118,22 +134,33 @@ func (j *Judge) Look(now, passed, timeout time.Duration, group uint64, own Membe
 	return v
 }
 
+// patience returns for how long looks must have found what a verdict says.
+func (j *Judge) patience(v Verdict, timeout time.Duration) time.Duration {
+	switch {
+	case j.level > 0 || v.Reason == Preferred:
+		return patience * timeout << j.level
+	case v.sudden && j.near:
+		return 0
+	}
+	return patience*timeout - timeout/LooksPerTimeout // the figures of a pause are gone by then
+}
+
 // compare decides as if this were the only look.
 func (j *Judge) compare(now, timeout time.Duration, group uint64, own Member, others []Member) Verdict {
-	best := own.Figure.Delay()
+	is := own.Figure.pace()
+	best := is
 	for _, m := range others {
 		if m.comparable(own) {
-			best = min(best, j.expected(now, timeout, m).delay)
+			best = best.best(j.expected(now, timeout, m).pace)
 		}
 	}
-	ownDelay := own.Figure.Delay()
-	slow := worse(ownDelay, best)
+	slow := is.slower(best)
 	good := slices.DeleteFunc(slices.Clone(others), func(m Member) bool {
 		if m.comparable(own) {
-			return worse(j.expected(now, timeout, m).delay, best)
+			return j.expected(now, timeout, m).slower(best)
 		}
 		// Of a member without a figure nothing is known; as long as there is no load, that is no matter.
-		return !m.eligible(own) || slow || ownDelay > Worth
+		return !m.eligible(own) || slow || is.delay > Worth
 	})
 	if len(good) == 0 {
 		return Verdict{}
@@ -147,7 +174,8 @@ func (j *Judge) compare(now, timeout time.Duration, group uint64, own Member, ot
 	to := near[group%uint64(len(near))] // the groups of a slow node spread over the others
 	switch {
 	case slow || far:
-		return Verdict{Reason: Slow, To: to.ID, Own: own.Figure, Its: to.Figure}
+		sudden := far && own.Figure.Send < Worth && worse(own.Surely, reach) && own.Surely-reach >= timeout/suddenly
+		return Verdict{Reason: Slow, To: to.ID, Own: own.Figure, Its: to.Figure, sudden: sudden}
 	case to.Weight > own.Weight:
 		return Verdict{Reason: Preferred, To: to.ID, Own: own.Figure, Its: to.Figure}
 	}
@@ -184,7 +212,7 @@ func (m Member) comparable(leader Member) bool {
 // once the member's figure is bad without the leader's work, too: then the work was not the reason, and the
 // member is as good as its present figure.
 func (j *Judge) expected(now, timeout time.Duration, m Member) ledWith {
-	is := ledWith{delay: m.Figure.Delay(), reach: m.Figure.Reach}
+	is := ledWith{pace: m.Figure.pace(), reach: m.Figure.Reach}
 	was, ok := j.past[m.ID]
 	if !ok {
 		return is
@@ -194,23 +222,26 @@ func (j *Judge) expected(now, timeout time.Duration, m Member) ledWith {
 		if is.delay > was.delay/2 {
 			was.delay = 0
 		}
+		if is.process > was.process/2 {
+			was.process = 0
+		}
 		if is.reach > was.reach/2 {
 			was.reach = 0
 		}
 		j.past[m.ID] = was
 	}
-	if since >= forgetAfter*timeout || was.delay == 0 && was.reach == 0 {
+	if since >= forgetAfter*timeout || was.pace == (pace{}) && was.reach == 0 {
 		delete(j.past, m.ID)
 		return is
 	}
 	if is.reach > 0 { // else nothing is known
 		is.reach = max(is.reach, was.reach)
 	}
-	is.delay = max(is.delay, was.delay)
+	is.delay, is.process = max(is.delay, was.delay), max(is.process, was.process)
 	return is
 }
 
 // Good reports whether a member could take over from a leader, and would not be worse.
 func Good(leader, m Member) bool {
-	return m.eligible(leader) && !worse(m.Figure.Delay(), leader.Figure.Delay())
+	return m.eligible(leader) && !m.Figure.pace().slower(leader.Figure.pace())
 }

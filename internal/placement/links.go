@@ -61,6 +61,14 @@ func (t *trips) round(now, timeout time.Duration) time.Duration {
 	return max(sorted[(t.count-1)/2], time.Microsecond)
 }
 
+// shortest returns the shortest of the last round trips, or 0 if there are not enough to be sure of.
+func (t *trips) shortest(now, timeout time.Duration) time.Duration {
+	if t.count < roundsKept || now-t.knowAt > timeout {
+		return 0
+	}
+	return max(slices.Min(t.last[:]), time.Microsecond)
+}
+
 // links returns the nearest of the other nodes. The caller holds n.mu.
 func (n *Node) links(now time.Duration) (all []Link) {
 	for id, o := range n.others {
@@ -107,6 +115,21 @@ func (n *Node) Reach(id uint64, voters []uint64) time.Duration {
 		return reachOf(id, o.links, voters)
 	}
 	return 0
+}
+
+// Surely returns how long this node takes at least to reach a majority of the voters of a group, as far as that is
+// sure: by the shortest of the last round trips; 0 if that is not known.
+func (n *Node) Surely(voters []uint64) time.Duration {
+	now := n.cfg.Clock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var all []Link
+	for id, o := range n.others {
+		if round := o.trips.shortest(now, n.cfg.Timeout); round > 0 {
+			all = append(all, Link{id, round})
+		}
+	}
+	return reachOf(n.cfg.ID, byRound(all), voters)
 }
 
 // Far reports whether some other node may be so much nearer to a majority than this node that it matters which of them

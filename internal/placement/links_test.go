@@ -59,6 +59,13 @@ func (m *mesh) pass(lasting time.Duration) {
 	}
 }
 
+// write has all nodes be under load.
+func (m *mesh) write() {
+	for _, n := range m.nodes {
+		n.Synced(time.Millisecond)
+	}
+}
+
 func (m *mesh) voters() (all []uint64) {
 	for i := range m.nodes {
 		all = append(all, uint64(i+1))
@@ -199,7 +206,67 @@ func TestLinksCountBetweenMembersOfTheSameWeight(t *testing.T) {
 		v, after := watch(&j, 0, time.Hour, tt.own, tt.others...)
 		require.Equal(t, tt.reason, v.Reason, name)
 		require.Equal(t, tt.to, v.To, name)
-		require.True(t, tt.reason == Stay || after > patience*timeout && after <= patience*timeout+look, name)
+		require.True(t, tt.reason == Stay || after >= patience*timeout && after <= patience*timeout+look, name)
+	}
+}
+
+// A leader whose links have become long hands over at the first look, if its last round trips leave no doubt: not if it has
+// been far all along, if leadership has moved lately, or if it is the weight that counts.
+func TestLeaderWhoseLinksBecomeLongHandsOverAtOnce(t *testing.T) {
+	const ms = time.Millisecond
+	own := func(reach, surely time.Duration) Member {
+		m := reaches(1, 100, ms, reach)
+		m.Surely = surely
+		return m
+	}
+	other, queue := reaches(2, 100, ms, 4*ms), own(44*ms, 40*ms)
+	queue.Figure.Send = 10 * ms
+	for name, tt := range map[string]struct {
+		before, after Member
+		moved         bool
+		at            time.Duration
+	}{
+		"near, then far":              {before: own(4*ms, 4*ms), after: own(44*ms, 40*ms), at: look},
+		"far all along":               {before: own(44*ms, 40*ms), after: own(44*ms, 40*ms), at: patience*timeout - look},
+		"a round trip was short":      {before: own(4*ms, 4*ms), after: own(44*ms, 4*ms), at: patience * timeout},
+		"near, then a little far":     {before: own(4*ms, 4*ms), after: own(23*ms, 22*ms), at: patience * timeout},
+		"a queue":                     {before: own(4*ms, 4*ms), after: queue, at: patience * timeout},
+		"leadership has moved lately": {before: own(4*ms, 4*ms), after: own(44*ms, 40*ms), moved: true, at: 2*patience*timeout + look},
+	} {
+		var j Judge
+		if tt.moved {
+			j.Changed(0, timeout, 3, Figure{})
+		}
+		require.Equal(t, Stay, j.Look(look, look, timeout, 1, tt.before, []Member{other}).Reason, name)
+		v, at := watch(&j, look, time.Hour, tt.after, other)
+		require.Equal(t, uint64(2), v.To, name)
+		require.Equal(t, tt.at, at, name)
+	}
+	var j Judge
+	j.Near()
+	v, _ := watch(&j, 0, look, own(44*ms, 40*ms), other)
+	require.Equal(t, uint64(2), v.To, "looks were left out before")
+}
+
+// However round trips are drawn from the same spread, no leader is sure to be farther than the others.
+func TestJitterIsNoReasonToHandOver(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		m := newMesh(t, 3, func(uint64, uint64) time.Duration { return time.Millisecond << rng.IntN(7) })
+		var j Judge
+		j.Near()
+		for range 200 {
+			m.write()
+			m.pass(look)
+			n, voters := m.nodes[0], m.voters()
+			own := reaches(1, 100, time.Millisecond, n.Reach(1, voters))
+			own.Surely = n.Surely(voters)
+			var others []Member
+			for id := uint64(2); id <= 3; id++ {
+				others = append(others, reaches(id, 100, time.Millisecond, n.Reach(id, voters)))
+			}
+			require.Equal(t, Stay, j.Look(m.now, look, timeout, 1, own, others).Reason, "seed %d", seed)
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // nodes. All groups of the node share it. Methods may be called from several goroutines.
 //
 // Health belongs to nodes and not to groups: ten thousand groups of a node send one report to each other
-// node in an election timeout, whichever group comes first.
+// node in an election timeout, or one at each tick under load, whichever group comes first.
 type Node struct {
 	cfg NodeConfig
 
@@ -31,8 +31,8 @@ type Node struct {
 	ownLinks []Link
 	ownAt    time.Duration
 	others   map[uint64]*other
-	// due is when the next report to some node is due.
-	due time.Duration
+	// due is when the next report to some node is due. It is written under mu.
+	due atomic.Int64
 	// even says that all weights that are known are equal.
 	even bool
 }
@@ -120,7 +120,7 @@ func (n *Node) SetWeight(setting int) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.weight = Weigh(setting)
-	n.due = 0 // the others hear of it soon
+	n.due.Store(0) // the others hear of it soon
 	for _, o := range n.others {
 		o.sent = false
 	}
@@ -272,14 +272,21 @@ func (n *Node) Of(id uint64) (f Figure, weight int, counts bool) {
 	return o.figure, o.weight, n.fresh(o, now)
 }
 
-// Owed calls tell for each of the nodes that is owed a report: a node is owed one in each election
-// timeout. The caller sends it. Nothing is allocated if nobody is owed any.
+// Due reports whether some node may be owed a report. A node that no group has named to Owed yet is none.
+func (n *Node) Due() bool { return int64(n.cfg.Clock()) >= n.due.Load() }
+
+// Owed calls tell for each of the nodes that is owed a report: a node is owed one in each election timeout, and
+// reportsPerTimeout while this node writes. The caller sends it. Nothing is allocated if nobody is owed any.
 func (n *Node) Owed(nodes []uint64, tell func(to uint64, r Report)) {
 	now := n.cfg.Clock()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if now < n.due && !slices.ContainsFunc(nodes, func(id uint64) bool { return id != n.cfg.ID && n.others[id] == nil }) {
+	if int64(now) < n.due.Load() && !slices.ContainsFunc(nodes, func(id uint64) bool { return id != n.cfg.ID && n.others[id] == nil }) {
 		return
+	}
+	every := n.cfg.Timeout
+	if n.ownLocked(now).Sync > 0 {
+		every /= reportsPerTimeout
 	}
 	for _, id := range nodes {
 		if id == n.cfg.ID {
@@ -287,18 +294,19 @@ func (n *Node) Owed(nodes []uint64, tell func(to uint64, r Report)) {
 		}
 		o := n.other(id, now)
 		o.asked = now
-		if o.sent && now-o.sentAt < n.cfg.Timeout {
+		if o.sent && now-o.sentAt < every {
 			continue
 		}
 		o.sent, o.sentAt = true, now
 		tell(id, n.report(o, now))
 	}
-	n.due = now + n.cfg.Timeout
+	due := now + every
 	for _, o := range n.others {
 		if now-o.asked <= reportsLast*n.cfg.Timeout { // else no group of this node has the member any more
-			n.due = min(n.due, o.sentAt+n.cfg.Timeout)
+			due = min(due, o.sentAt+every)
 		}
 	}
+	n.due.Store(int64(due))
 }
 
 // Seen is a node as another sees it.

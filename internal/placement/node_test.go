@@ -106,6 +106,19 @@ func TestSendFigureIsOfTheNearerHalf(t *testing.T) {
 	require.Equal(t, 2*time.Millisecond, n.Own().Send)
 }
 
+// A node that writes reports at each tick, so that a long way is known soon.
+func TestReportsAreOftenUnderLoad(t *testing.T) {
+	n := newClocked(t, 0)
+	sent := 0
+	for n.now = 0; n.now < 10*timeout; n.now += timeout / 10 {
+		n.Synced(time.Millisecond)
+		if n.Due() {
+			n.Owed([]uint64{1, 2}, func(uint64, Report) { sent++ })
+		}
+	}
+	require.Equal(t, 100, sent)
+}
+
 // However many groups there are, each other node gets one report in an election timeout, and nothing is allocated
 // when none is due.
 func TestReportsBelongToNodesNotToGroups(t *testing.T) {

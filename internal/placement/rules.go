@@ -30,14 +30,20 @@ const (
 	mostLevels  = 6
 	forgetAfter = 200
 
-	// reportsLast is for how many election timeouts the report of a node counts. A node sends one in each.
-	reportsLast = 3
+	// A leader whose links have become long hands over at once, if this is sure: see Judge. Commands must wait for longer
+	// by at least this part of an election timeout.
+	suddenly = 50
+
+	// reportsLast is for how many election timeouts the report of a node counts. A node sends one in each, or
+	// reportsPerTimeout while it writes, a few less because of its ticks.
+	reportsLast       = 3
+	reportsPerTimeout = 12
 	// weightsLast is the same for the weight of a node in one group, which is sent half as often.
 	weightsLast = 6
 
-	// The round trip to another node is the median of the last roundsKept, of which the reports give one in each
-	// election timeout. They count for roundsLast election timeouts.
-	roundsKept = 3
+	// The round trip to another node is the median of the last roundsKept, of which each report that answers a
+	// newer one gives one. They count for roundsLast election timeouts.
+	roundsKept = 5
 	roundsLast = 4
 
 	// afterglow is for how many election timeouts the reports of a former leader may have measurements

@@ -38,6 +38,7 @@ type Counters struct {
 	NamedBytes, RelayedBytes uint64
 	PassedBytes, NamesLacked uint64
 	Elections                uint64 // terms in which this node led
+	Yields                   uint64 // campaigns begun anew, because a rival went first
 	Stalls                   uint64 // times this node could not write
 	// The next fields count attempts of this node, as a leader, to hand leadership over, by reason:
 	// a call asked for it, the node loses its vote, it has no room, its log's disk is late. Nobody

@@ -118,7 +118,7 @@ func (r *Replica) Stalled(full error) (reason error) {
 // tickCore lets a tick pass for the core. The core of a stalled node does not campaign,
 // but as a last resort, and the core of a node with a smaller weight than others not at once.
 func (r *Replica) tickCore() {
-	if r.stall.quiet() || r.placing.waits() {
+	if r.stall.quiet() || r.placing.waits() || r.rivals.wait() {
 		r.core.TickQuiesced()
 		return
 	}

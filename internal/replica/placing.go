@@ -97,6 +97,8 @@ func (p *placing) tick() {
 		p.lookedAt = p.now
 		p.tell()
 		p.lookForBetter(passed)
+	} else if n.Due() {
+		p.tell()
 	}
 }
 
@@ -188,6 +190,7 @@ func (p *placing) lookForBetter(passed time.Duration) {
 		return
 	}
 	if p.judge.Idle() && p.weight == 0 && len(p.weights) == 0 && n.Even() && n.Own().Delay() < placement.Worth && !n.Far() {
+		p.judge.Near()
 		return
 	}
 	own, others := p.candidates()
@@ -214,7 +217,7 @@ func (p *placing) candidates() (own placement.Member, others []placement.Member)
 		m := placement.Member{ID: id, Figure: f}
 		m.Weight, _ = p.weightOf(id)
 		if id == p.cfg.ID {
-			own = m
+			own, own.Surely = m, p.cfg.Placement.Surely(p.host.conf.GetVoters())
 			continue
 		}
 		its, ok := progress[id]

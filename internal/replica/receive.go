@@ -107,6 +107,14 @@ func (r *Replica) arrived(m wire.Message) error {
 		if b.GetType() == pb.MsgTimeoutNow && r.stalled != nil {
 			return nil // the leader tries another one
 		}
+		switch b.GetType() {
+		case pb.MsgPreVote:
+			r.rivals.asked(b.Message)
+		case pb.MsgPreVoteResp:
+			if r.rivals.yields {
+				return nil
+			}
+		}
 		if b.GetType() == pb.MsgReadIndex && (r.follows() || r.tooEarly()) {
 			return nil // whoever asks asks again; a follower's core would pass it on
 		}

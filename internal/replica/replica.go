@@ -59,6 +59,7 @@ type Replica struct {
 	catching catchingUp
 	stall    stalling
 	heir     succession
+	rivals   rivals
 	placing  placing
 	changes  changes
 	losses   losses
@@ -130,6 +131,7 @@ func New(cfg Config) (*Replica, error) {
 	r.changes = changes{facts: f, changer: core, around: r, founding: &r.founding}
 	r.losses = losses{facts: f, postRaft: r.postRaft}
 	r.stall = stalling{facts: f, around: r}
+	r.rivals = rivals{facts: f}
 	if err := r.coding.start(&r.cfg, core); err != nil {
 		return nil, err
 	}
@@ -199,7 +201,7 @@ func (r *Replica) Tick(now time.Duration) {
 		r.fail(err)
 	}
 	r.settings.tell()
-	if r.heir.due(&r.facts, r.placing.byWeight) {
+	if r.heir.due(&r.facts, r.placing.byWeight) || r.rivals.again() {
 		_ = r.Campaign() // the core's random wait goes on if it does not
 	}
 	r.placing.tick()

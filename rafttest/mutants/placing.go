@@ -8,20 +8,22 @@ const (
 	judgeFile  = "internal/placement/judge.go"
 	healthFile = "internal/placement/node.go"
 	linksFile  = "internal/placement/links.go"
+	figureFile = "internal/placement/figure.go"
 	turnFile   = "internal/placement/turn.go"
 	coreFile   = "raft/placement.go"
+	rivalsFile = "internal/replica/rivals.go"
 )
 
 // placing is the bugs of leaders that hand over because of slowness or weights.
 var placing = []bug{
 	{"a leader hands over at the first look", judgeFile,
-		edit("if j.found <= patience*timeout<<j.level {", "if j.found < 0 {"), "TestShortSlownessMovesNothing", 0},
+		edit("if j.found <= j.patience(v, timeout) {", "if j.found < 0 {"), "TestShortSlownessMovesNothing", 0},
 	{"the patience of leaders does not grow", judgeFile,
-		edit("patience*timeout<<j.level {", "patience*timeout {"), "TestJudgesBoundTheChangesOfLeader", 0},
+		edit("return patience * timeout << j.level\n", "return patience * timeout\n"), "TestJudgesBoundTheChangesOfLeader", 0},
 	{"a member that led as slowly is tried again", judgeFile,
-		edit("	j.past[former] = ledWith{was.Delay(), was.Reach, now}\n", ""), "TestHandOversThatDoNotHelpEnd", 0},
+		edit("	j.past[former] = ledWith{was.pace(), was.Reach, now}\n", ""), "TestHandOversThatDoNotHelpEnd", 0},
 	{"a slow leader hands over to a slow member", judgeFile,
-		edit("			return worse(j.expected(now, timeout, m).delay, best)\n", "			return false\n"), "TestSlowLeaderHandsOverToTheLargestWeightAmongTheFast", 0},
+		edit("			return j.expected(now, timeout, m).slower(best)\n", "			return false\n"), "TestSlowLeaderHandsOverToTheLargestWeightAmongTheFast", 0},
 	{"a slow leader hands over to a member of weight 0", judgeFile,
 		edit("m.Fit && (m.Weight > 0 || leader.Weight == 0)", "m.Fit"), "TestLeaderStaysIfNobodyIsKnownToBeBetter", 0},
 	{"ticks may be as late as they like", healthFile,
@@ -50,6 +52,32 @@ var placing = []bug{
 		edit("		p.judge.Changed(p.ticks, time.Duration(electionTick), None, placement.Figure{})\n", "		_ = electionTick\n"), "TestPreferredMemberThatComesAndGoesIsWaitedFor", 0},
 	{"a core takes its host's weights for its own", coreFile,
 		edit("	return &Placement{Weights: maps.Clone(p.Weights)}", "	_ = maps.Clone(p.Weights)\n	return &Placement{Weights: p.Weights}"), "TestPlacementIsCopied", 0},
+	{"a leader that has always been far hands over at once", judgeFile,
+		edit("case v.sudden && j.near:", "case v.sudden:"), "TestLeaderWhoseLinksBecomeLongHandsOverAtOnce", 0},
+	{"leadership that has moved lately moves at once", judgeFile,
+		edit("case j.level > 0 || v.Reason", "case v.Reason"), "TestLeaderWhoseLinksBecomeLongHandsOverAtOnce", 0},
+	{"a queue counts as a long way", judgeFile,
+		edit("far && own.Figure.Send < Worth && ", "far && "), "TestLeaderWhoseLinksBecomeLongHandsOverAtOnce", 0},
+	{"long links are waited for as slow disks are", judgeFile,
+		edit("	case v.sudden && j.near:\n		return 0\n", ""), "TestLeaderWhoseLinksBecomeLongHandsOverAtOnce", 0},
+	{"two long round trips are sure", linksFile,
+		edit("return max(slices.Min(t.last[:]), time.Microsecond)", "return t.round(now, timeout)"), "TestJitterIsNoReasonToHandOver", 0},
+	{"a process that limps is hidden by its disk", figureFile,
+		edit("return worse(p.delay, than.delay) || ", "return worse(p.delay, than.delay) || false && "), "TestSlowProcessIsNoticedBehindSlowDisks", 0},
+	{"a process that limped as a leader is tried again", judgeFile,
+		edit(", max(is.process, was.process)", ", is.process"), "TestSlowProcessIsNoticedBehindSlowDisks", 0},
+	{"idle nodes report at each tick", healthFile,
+		edit("if n.ownLocked(now).Sync > 0 {", "if n.ownLocked(now).Sync >= 0 {"), "TestReportsBelongToNodesNotToGroups", 0},
+	{"nodes under load report as idle nodes do", healthFile,
+		edit("if n.ownLocked(now).Sync > 0 {", "if n.ownLocked(now).Sync < 0 {"), "TestReportsAreOftenUnderLoad", 0},
+	{"members that ask each other for votes both go on", rivalsFile,
+		edit("m.GetFrom() < v.cfg.ID", "m.GetFrom() == v.cfg.ID"), "TestRivalsGoOneAfterTheOther", 0},
+	{"a member that is asked for its vote campaigns meanwhile", rivalsFile,
+		edit("return v.ticks < v.waitTo && ", "return v.ticks < 0 && "), "TestRivalsGoOneAfterTheOther", 0},
+	{"a member that yielded does not ask anew", rivalsFile,
+		edit("v.yields = false\n	return v.state.Role == raft.StatePreCandidate", "v.yields = false\n	return v.state.Role == raft.StateLeader"), "TestRivalsGoOneAfterTheOther", 0},
+	{"a member yields each time", rivalsFile,
+		edit(" && s.Term != v.yieldedIn", ""), "TestRivalsGoOneAfterTheOther", 0},
 	{"each group sends a report", healthFile,
-		edit("if o.sent && now-o.sentAt < n.cfg.Timeout {", "if o.sent && now < 0 {"), "TestReportsBelongToNodesNotToGroups", 0},
+		edit("if o.sent && now-o.sentAt < every {", "if o.sent && now < 0 {"), "TestReportsBelongToNodesNotToGroups", 0},
 }

@@ -90,6 +90,7 @@ var help = map[string]string{
 	"host.HandOversSlow":      "Hand-overs tried because another member was faster for long.",
 	"host.HandOversPreferred": "Hand-overs tried because a member as fast has a larger weight.",
 	"host.Weight":             "now: Weight of this node as a leader of the group.",
+	"host.Yields":             "Campaigns begun anew, because another member asked for votes at the same time.",
 	"host.Silences":           "Times a leader with a late disk fell silent, because no member had taken over.",
 	"host.GatewaysAttached":   "Gateways that made this node their home.",
 	"host.GatewayBatches":     "Batches whose results went to gateways at home here.",
