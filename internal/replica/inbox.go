@@ -126,7 +126,11 @@ func (i *inbox) appendRound() {
 		i.typical += (i.now - i.began - i.typical) / 8
 		i.round = 0
 	}
-	if len(i.waits) == 0 || i.holds() {
+	switch {
+	case len(i.waits) == 0:
+		return
+	case i.holds():
+		i.count.HeldIn++
 		return
 	}
 	for _, w := range i.waits {

@@ -53,6 +53,7 @@ var help = map[string]string{
 	"host.Batches":            "Log entries made of the commands that entered here.",
 	"host.ForwardedOut":       "Batches sent to a leader elsewhere.",
 	"host.ForwardedIn":        "Batches that other nodes sent here as to the leader.",
+	"host.HeldIn":             "Times at which batches of other nodes waited for those under way, because processors were busy.",
 	"host.RefusedIn":          "Batches of other nodes that this node refused.",
 	"host.NamedBytes":         "Bytes of data left out of appends, as a leader, because the receiver has the data or gets it from a relay.",
 	"host.RelayedBytes":       "Of weft_host_named_bytes_total, bytes for which a relay was named.",
