@@ -353,8 +353,12 @@ papers-real: etcd-released ## those figures that can run as processes of this ma
 compartments: ## one compartment after the other, in virtual time, into docs/data/compartments.md (about a minute)
 	$(GO) run ./cmd/weftbench compartments --out docs/data/compartments.md
 
+.PHONY: compartments-real
+compartments-real: ## what calls cost real processes, at the leader and at gateways, into docs/data/compartments-real.md (about 10 minutes)
+	$(GO) build -o bin/ ./cmd/weftbench && exec bin/weftbench compartments --real --out docs/data/compartments-real.md
+
 .PHONY: costs
-costs: ## what work takes of a processor, fitted to real processes, into docs/data/costs.md (about 8 minutes)
+costs: ## what work takes of a processor, fitted to real processes, into docs/data/costs.md (about 12 minutes)
 	$(GO) build -o bin/ ./cmd/weftbench && exec bin/weftbench costs --out docs/data/costs.md
 
 .PHONY: bench-reads

@@ -63,9 +63,9 @@ func newCompartments() *cobra.Command {
 	flags.BoolVar(&quick, "quick", false, "few clients and readers, and short runs")
 	flags.BoolVar(&on, "real", false, "real processes instead, with gateways and without; with the flags --real-... and --data alone")
 	flags.IntVar(&real.Rounds, "real-rounds", lab.LeastRounds, "with --real: of all loads, 1 to 100")
-	flags.DurationVar(&real.Time, "real-time", 500*time.Millisecond, "with --real: of each load, 50ms to 1m")
-	flags.IntSliceVar(&real.Sizes, "real-sizes", []int{16, 1 << 10, 16 << 10}, "with --real: bytes of a command, 3 to 1048576")
-	flags.IntSliceVar(&real.Clients, "real-clients", []int{16, 128}, "with --real: numbers of clients, 1 to 1024")
+	flags.DurationVar(&real.Time, "real-time", time.Second, "with --real: of each load, 50ms to 1m")
+	flags.IntSliceVar(&real.Sizes, "real-sizes", []int{16, 1 << 10, 64 << 10}, "with --real: bytes of a command, 3 to 1048576")
+	flags.IntSliceVar(&real.Clients, "real-clients", []int{64, 512}, "with --real: numbers of clients, 1 to 1024")
 	flags.StringVar(&data, "data", "", "with --real: directory for the nodes' data (default: a temporary one)")
 	return cmd
 }

@@ -24,12 +24,12 @@ func newCosts() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "costs",
 		Short: "Fit what work takes of a processor to real processes",
-		Long: "costs runs three Hosts, each a process of its own, under loads that differ in one thing at a time, and fits\n" +
+		Long: "costs runs three Hosts and three gateways, each a process of its own, under loads that differ in one thing at a time, and fits\n" +
 			"what a frame, a message, an entry, a command, a call and a byte take of a processor to the processor time of\n" +
 			"the processes. Other work on the machine does little harm: time on the clock does not count.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := errors.Join(within("rounds", 1, 100, cfg.Rounds), within("time", 50*time.Millisecond, time.Minute, cfg.Time), within("sizes", 1, 1<<20, cfg.Sizes...), within("clients", 1, 1024, cfg.Clients...)); err != nil {
+			if err := errors.Join(within("rounds", 1, 100, cfg.Rounds), within("time", 50*time.Millisecond, time.Minute, cfg.Time), within("sizes", 3, 1<<20, cfg.Sizes...), within("clients", 1, 1024, cfg.Clients...)); err != nil {
 				return err
 			}
 			if cfg.Self, err = os.Executable(); err != nil {
@@ -41,7 +41,7 @@ func newCosts() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				f := costs.Fit(samples)
+				f := costs.Fit(costs.Sum(samples))
 				fmt.Fprint(cfg.Progress, f.Costs.Source()) // for fitted.go
 				beside, err := compartments.BesideReal(samples, f.Costs)
 				if err != nil {
@@ -57,7 +57,7 @@ func newCosts() *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntVar(&cfg.Rounds, "rounds", 5, "of all loads, 1 to 100; with --out 5 or more")
 	flags.DurationVar(&cfg.Time, "time", 500*time.Millisecond, "of each load, 50ms to 1m")
-	flags.IntSliceVar(&cfg.Sizes, "sizes", []int{16, 1 << 10, 16 << 10}, "bytes of a command, 1 to 1048576")
+	flags.IntSliceVar(&cfg.Sizes, "sizes", []int{16, 1 << 10, 16 << 10}, "bytes of a command, 3 to 1048576")
 	flags.IntSliceVar(&cfg.Clients, "clients", []int{16, 128, 512}, "numbers of clients, 1 to 1024")
 	flags.StringVar(&data, "data", "", "directory for the nodes' data (default: a temporary one)")
 	return cmd

@@ -20,7 +20,8 @@ func TestCosts(t *testing.T) {
 	out, progress, err := weftbench(t, "costs", "--rounds", "1", "--time", "50ms", "--sizes", "16", "--clients", "4", "--data", t.TempDir())
 	require.NoError(t, err, progress)
 	require.Regexp(t, `gRPC call +a call by gRPC, beside +\d+\.\d+\n`, out)
-	require.Regexp(t, `leaders +18 +\d`, out)
+	require.Regexp(t, `leaders +30 +\d`, out)
+	require.Regexp(t, `gateways +24 +\d`, out)
 	require.Contains(t, progress, "var Fitted = Costs{")
 }
 

@@ -15,6 +15,7 @@ type Counters struct {
 	DuplicateBatches                 uint64 // applied before, so skipped
 	Proposals, Batches, ForwardedOut uint64
 	ForwardedIn, RefusedIn, Resent   uint64
+	HeldIn                           uint64 // times that batches of others waited for the round under way
 	Reads, ReadRounds                uint64
 	ReadsWithoutRound                uint64 // answered by their policy alone
 	// The next fields count reads without an error, by voucher; see [ServedBy].

@@ -89,8 +89,11 @@ const (
 
 // moment is how long a batch or a round of reads waits at most for what is under way.
 func (f *facts) moment() time.Duration {
-	if f.cfg.Busy != nil && f.cfg.Busy() >= busyFrom {
+	if f.busy() {
 		return max(f.cfg.Tick, eagerEvery)
 	}
 	return cmp.Or(f.cfg.Moment, eagerEvery)
 }
+
+// busy reports whether processors are busy.
+func (f *facts) busy() bool { return f.cfg.Busy != nil && f.cfg.Busy() >= busyFrom }

@@ -115,6 +115,9 @@ func (o *outbox) takeOwn(id wire.CommandID) *batch {
 		o.remove(b)
 		if b.conf == nil {
 			o.took(o.now - b.since)
+			if o.gathers {
+				o.expected, o.endedAt = max(o.expected, len(o.queue))+len(b.calls), o.now
+			}
 		}
 	}
 	return b

@@ -113,7 +113,7 @@ func NewGateway(s Settings) (*Gateway, error) {
 	g := &Gateway{facts: facts{cfg: Config{Settings: s.WithDefaults(), Moment: gatewayWait}}, members: &pb.ConfState{}}
 	g.calls = calls{facts: &g.facts, around: g}
 	g.outbox = newOutbox(&g.calls, g, s.Boot)
-	g.outbox.maxCommands = maxGatewayCommands
+	g.outbox.maxCommands, g.outbox.gathers = maxGatewayCommands, true
 	return g, nil
 }
 
@@ -183,6 +183,14 @@ func (g *Gateway) Flush(now time.Duration) GatewayOutput {
 	out := g.out
 	g.out = GatewayOutput{}
 	return out
+}
+
+// Deadline returns the time at which Flush is due, in the driver's time; false if no Flush is due before another
+// input. A driver may ignore Deadline, as with [Replica.Deadline].
+func (g *Gateway) Deadline() (Deadline, bool) {
+	at, due := g.outbox.closesAt()
+	lead, _ := g.leader()
+	return at, due && lead != raft.None && g.ticks >= g.drains
 }
 
 // Stop ends all calls.

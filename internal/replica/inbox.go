@@ -5,6 +5,7 @@ package replica
 
 import (
 	"fmt"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -22,9 +23,15 @@ import (
 //  3. appended: the answer says where, and may be left out once the origin meets its batch in the log (answer);
 //  4. held by the core until the log is safe under it: there is no answer, and the origin asks again.
 //
+// While this leader's processors are busy, a batch that comes before the last ones are committed waits for their commit: all
+// batches that have come by then share a write of the log, an append to each follower and the acknowledgements, and the
+// commit index of the last round rides on the appends of the next. Such a round costs a leader about as much with one batch as
+// with ten. Nothing waits where rounds take longer than a tick: there members are far from each other.
+//
 // Invariant: a node has a row in seen if a proposal of the node had an answer or was held, and at most
 // maxOrigins nodes have one.
 // Invariant: an answer that waits is about a batch that was appended in the term of the answer.
+// Invariant: waits has batches only, waiting is their bytes, and a Flush leaves at most MaxBatchBytes.
 // Invariant: granted[id] > 0 implies that id was no member when this node appended entries of id, in the present term,
 // of which so many bytes are not at the apply stage.
 type inbox struct {
@@ -34,6 +41,11 @@ type inbox struct {
 	bornTerm uint64             // the term at the start; constant
 	seen     map[uint64]sending // by node: its last proposal
 	answers  []lateAnswer
+	waits    []waitingProposal
+	waiting  int
+	round    uint64        // the last entry appended here for others, or 0: it is committed
+	began    time.Duration // when it was appended
+	typical  time.Duration // about how long a round is under way
 	// granted is the credit in use: a leader gives each gateway a credit of bytes of entries that are in the log and
 	// not at the apply stage.
 	granted map[uint64]int
@@ -43,6 +55,12 @@ type inbox struct {
 type aroundInbox interface {
 	appendProposal(wire.Proposal) wire.Verdict
 	post(to uint64, body wire.Body)
+}
+
+// waitingProposal is a checked proposal of a node.
+type waitingProposal struct {
+	from uint64
+	wire.Proposal
 }
 
 // sending names a proposal of a node.
@@ -65,7 +83,7 @@ func (i *inbox) crowded(from uint64) bool {
 	return !known && len(i.seen) >= maxOrigins
 }
 
-func (i *inbox) leaderChanged() { i.granted = nil }
+func (i *inbox) leaderChanged() { i.granted, i.round = nil, 0 }
 
 // receive answers a proposal of another node. An error describes a faulty proposal.
 //
@@ -91,27 +109,68 @@ func (i *inbox) receive(from uint64, p wire.Proposal) error {
 	}
 	i.seen[from] = sending{boot: p.ID.Boot, number: p.Number}
 	v, err := i.check(from, p)
-	if v.Outcome == 0 {
-		v = i.overCredit(from, p)
+	switch {
+	case v.Outcome != 0:
+		i.reply(from, p, v)
+	case p.ConfChange:
+		i.append(from, p)
+	default:
+		i.waits, i.waiting = append(i.waits, waitingProposal{from, p}), i.waiting+len(p.Data)
 	}
+	return err
+}
+
+// appendRound appends what waits, unless it waits for the last round.
+func (i *inbox) appendRound() {
+	if i.round > 0 && i.round <= i.emitted.index {
+		i.typical += (i.now - i.began - i.typical) / 8
+		i.round = 0
+	}
+	switch {
+	case len(i.waits) == 0:
+		return
+	case i.holds():
+		i.count.HeldIn++
+		return
+	}
+	for _, w := range i.waits {
+		i.append(w.from, w.Proposal)
+	}
+	clear(i.waits)
+	i.waits, i.waiting = i.waits[:0], 0
+}
+
+// holds reports whether batches wait for the last round.
+func (i *inbox) holds() bool {
+	return i.round > 0 && i.busy() && i.typical < i.moment() && i.now-i.began < i.moment() && i.waiting < i.cfg.MaxBatchBytes
+}
+
+// append appends a checked proposal, or refuses it.
+func (i *inbox) append(from uint64, p wire.Proposal) {
+	v := i.overCredit(from, p)
 	if v.Outcome == 0 {
-		if v = i.around.appendProposal(p); v.Outcome == wire.Accepted {
-			i.grant(from, p)
+		if v = i.around.appendProposal(p); v.Outcome == 0 {
+			return // the core holds it: see appendProposal
 		}
 	}
-	if v.Outcome == 0 {
-		return nil // the proposal waits: see appendProposal
+	if v.Outcome == wire.Accepted {
+		i.grant(from, p)
+		i.round, i.began = v.Index, i.now
 	}
+	i.reply(from, p, v)
+}
+
+// reply answers a proposal, now or later.
+func (i *inbox) reply(from uint64, p wire.Proposal, v wire.Verdict) {
 	if v.Outcome != wire.Accepted {
 		i.count.RefusedIn++
 	}
 	v.ID, v.Number = p.ID, p.Number
 	if v.Outcome == wire.Accepted && !p.ConfChange && len(i.answers) < maxAnswers {
 		i.answers = append(i.answers, lateAnswer{from, v})
-		return nil
+		return
 	}
 	i.around.post(from, v)
-	return err
 }
 
 // answer sends the waiting answers, except for committed batches: their origins are about

@@ -66,8 +66,13 @@ type outbox struct {
 	// typical is about how long a batch is under way, from its making until it is
 	// handed to the apply stage.
 	typical     time.Duration
-	maxCommands int    // of a batch: fewer at a gateway
-	lastTerm    uint64 // of the last entry handed to the apply stage
+	maxCommands int // of a batch: fewer at a gateway
+	// gathers is set at a gateway. There expected is about how many calls wait soon, since a batch ended at endedAt; 0: none
+	// has since the last one was made.
+	gathers  bool
+	expected int
+	endedAt  time.Duration
+	lastTerm uint64 // of the last entry handed to the apply stage
 }
 
 // aroundOutbox is what the outbox needs of what is around it.
@@ -209,16 +214,37 @@ func (o *outbox) sendBatches() {
 	}
 }
 
-// closes reports whether the waiting commands are to become a batch now. While few batches
-// are under way, nothing waits. With more, the next batch leaves when full, when another
+// closes reports whether the waiting commands are to become a batch now.
+func (o *outbox) closes() bool {
+	at, due := o.closesAt()
+	return due && at <= o.now
+}
+
+// closesAt returns when the waiting commands are to become a batch, if nothing else happens; false if not by time. While
+// few batches are under way, nothing waits. With more, the next batch leaves when full, when another
 // batch ends, or a moment after the last one: each entry costs every member about the same, with few
 // commands or with many, and a busy log makes the entry wait anyway. Where members are far from each
 // other a batch is under way for long, and costs nobody anything meanwhile.
-func (o *outbox) closes() bool {
+//
+// At a gateway with many calls, the next batch waits, when another one ends, for the clients of that one, which are
+// likely to call again at once: the first of them would otherwise leave alone, and the others behind it.
+func (o *outbox) closesAt() (time.Duration, bool) {
 	n := len(o.batches)
-	return len(o.queue) > 0 && n < o.cfg.MaxBatches &&
-		(n < o.cfg.EagerBatches || o.unbatched >= o.cfg.MaxBatchBytes || o.now-o.closedAt >= o.moment())
+	switch {
+	case len(o.queue) == 0 || n >= o.cfg.MaxBatches:
+		return 0, false
+	case o.unbatched >= o.cfg.MaxBatchBytes:
+		return 0, true
+	case n >= o.cfg.EagerBatches:
+		return o.closedAt + o.moment(), true
+	case len(o.queue) < o.expected && o.expected > crowd:
+		return o.endedAt + min(o.typical/2, gatewayWait/2), true
+	}
+	return 0, true
 }
+
+// crowd is how many calls leave a gateway without waiting for each other.
+const crowd = 8
 
 // closeBatch makes a batch of the commands that wait, up to the limit.
 func (o *outbox) closeBatch() {
@@ -241,7 +267,7 @@ func (o *outbox) closeBatch() {
 		b.calls = append(b.calls, q.pendingCall)
 	}
 	o.queue = slices.Delete(o.queue, 0, n)
-	o.closedAt = o.now
+	o.closedAt, o.expected = o.now, 0
 	if len(commands) == 0 {
 		return
 	}

@@ -110,6 +110,9 @@ func (m *proposalsModel) post(to uint64, body wire.Body) {
 		if err := n.inbox.receive(1, body.(wire.Proposal)); err != nil {
 			m.t.Fatalf("a proposal of the outbox is malformed: %v", err)
 		}
+		if !rapid.Bool().Draw(m.t, "waits for a round") {
+			n.inbox.appendRound()
+		}
 	})
 }
 
@@ -263,6 +266,7 @@ func (m *proposalsModel) tick() {
 	m.now += time.Second
 	for id := uint64(2); id <= 3; id++ {
 		m.nodes[id].inbox.emitted.index = uint64(m.commit)
+		m.nodes[id].inbox.appendRound()
 		m.nodes[id].inbox.answer()
 	}
 	m.calls.expire()

@@ -223,6 +223,9 @@ func (r *Replica) Flush(now time.Duration) Output {
 	}
 	r.drain()
 	if r.err == nil {
+		r.inbox.appendRound()
+	}
+	if r.err == nil {
 		r.outbox.sendBatches()
 	}
 	if r.err == nil {

@@ -19,8 +19,8 @@ type Chart struct {
 	// LogX and LogY make an axis logarithmic; figures that are not positive are left out of it.
 	LogX, LogY bool
 	// Bytes says that X is sizes in bytes.
-	Bytes bool
-	Series     []Series
+	Bytes  bool
+	Series []Series
 }
 
 // Series is a line, or the bars of one color. X is empty for bars. NaN is no figure.

@@ -62,6 +62,20 @@ var gateways = []bug{
 		edit("g.ticks+20*patience, g.ticks+2\n", "g.ticks+20*patience, g.ticks+20*patience\n"), "TestGatewayLosesNoResultByAMove", 0},
 	{"a batch is made anew for another leader, beside the one under way", outboxFile,
 		edit("	if _, term := o.around.leader(); b.term != term {\n		return false // likewise\n	}\n", "	if _, term := o.around.leader(); b.term != term {\n		b.closed()\n		return true\n	}\n"), "", brief},
+	{"batches wait for a round that has ended", inboxFile,
+		edit("		i.round = 0\n", ""), "TestBatchesOfOthersWaitForTheRoundUnderWayAtABusyLeader", 0},
+	{"batches wait for a round at a leader with time", inboxFile,
+		edit("i.round > 0 && i.busy() && ", "i.round > 0 && "), "TestBatchesOfOthersDoNotWaitFor", 0},
+	{"a full queue waits for a round", inboxFile,
+		edit(" && i.waiting < i.cfg.MaxBatchBytes", ""), "TestBatchesOfOthersDoNotWaitFor", 0},
+	{"batches wait for the way to far members", inboxFile,
+		edit("i.typical < i.moment() && ", ""), "TestBatchesOfOthersDoNotWaitFor", 0},
+	{"a gateway waits for the clients of all batches so far", outboxFile,
+		edit("o.closedAt, o.expected = o.now, 0", "o.closedAt = o.now"), "TestCrowdAtAGatewayGathers", 0},
+	{"a gateway has a few clients wait for each other", outboxFile,
+		edit(" && o.expected > crowd", ""), "TestCrowdAtAGatewayGathers", 0},
+	{"a gateway waits for fewer than wait already", fatesFile,
+		edit("max(o.expected, len(o.queue))+len(b.calls)", "len(b.calls)"), "TestCrowdAtAGatewayGathers", 0},
 }
 
 // gateFlags are the flags of the test that must find a bug of gateways.

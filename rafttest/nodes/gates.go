@@ -24,6 +24,7 @@ type gatePlan struct {
 	// earlier has the bits of the nodes of an earlier version, which know nothing of gateways until
 	// the calm.
 	earlier uint64
+	busy    bool // the processors of members are busy
 }
 
 // drawGates draws the gateways of a run.
@@ -35,6 +36,7 @@ func drawGates(d world.Draws) gatePlan {
 	if d.Chance(0.2) {
 		p.earlier = 1 << (1 + d.IntN(5))
 	}
+	p.busy = d.Chance(0.3)
 	return p
 }
 
@@ -63,6 +65,7 @@ type gateReach struct {
 	Refused, Unknown                                   uint64 // calls
 	Crashes, CutOffs, Pauses, EarlierNodes             uint64
 	ReportsAgain                                       uint64 // by homes
+	Held                                               uint64 // times that batches waited for a round of a busy leader
 }
 
 // Add adds the counts of another run.
@@ -397,7 +400,9 @@ func (gw *gateway) query(key uint8, deadline time.Duration, end func(value uint3
 func (n *node) countReports() {
 	for _, m := range n.members {
 		if m != nil && len(n.w.gates) > 0 {
-			n.w.gateReach.ReportsAgain += m.r.Status().Counters.ReportsAgain
+			c := m.r.Status().Counters
+			n.w.gateReach.ReportsAgain += c.ReportsAgain
+			n.w.gateReach.Held += c.HeldIn
 		}
 	}
 }

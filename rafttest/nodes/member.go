@@ -152,6 +152,9 @@ func (m *member) config(kept keptState) replica.Config {
 		Coding: m.coded(), Placement: m.n.place,
 		Rand: m.n.rand,
 	}, EncodeResult: encodeAnswer}
+	if p.gates.busy {
+		cfg.Busy, cfg.Tick = func() float64 { return 1 }, tickTime
+	}
 	m.leased(&cfg)
 	cfg.Names = m.named()
 	if p.repeats.keepsMuch(m.n.id) {

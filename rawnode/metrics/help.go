@@ -53,6 +53,7 @@ var help = map[string]string{
 	"host.Batches":            "Log entries made of commands that entered here.",
 	"host.ForwardedOut":       "Batches sent to a leader elsewhere.",
 	"host.ForwardedIn":        "Batches that other nodes sent to this leader.",
+	"host.HeldIn":             "Times that batches of other nodes waited for those under way, because processors were busy.",
 	"host.RefusedIn":          "Batches of other nodes that this node refused.",
 	"host.NamedBytes":         "Bytes left out of appends, because the receiver has them or gets them from a relay.",
 	"host.RelayedBytes":       "Bytes left out of appends for which a relay was named.",

@@ -19,6 +19,7 @@ type gateway struct {
 	inputs  []func(*replica.Gateway)
 	cost    time.Duration // of inputs
 	turning bool          // a turn waits for the processor
+	alarm   time.Duration // when the next turn without inputs begins, at the latest
 }
 
 func newGateway(p *process, g *group) (*gateway, error) {
@@ -66,6 +67,16 @@ func (x *gateway) turn() (cost time.Duration, effect func()) {
 			}
 			done()
 		}
+		x.arm()
+	}
+}
+
+// arm has a turn begin at the gateway's deadline.
+func (x *gateway) arm() {
+	at, due := x.g.Deadline()
+	if now := x.w.Now(); due && (x.alarm <= now || at < x.alarm) {
+		x.alarm = max(at, now)
+		x.w.After(x.alarm-now, func() { x.post(0, func(*replica.Gateway) {}) })
 	}
 }
 

@@ -33,7 +33,7 @@ func BesideReal(samples []costs.Sample, fitted costs.Costs) (lab.Table, error) {
 	for i := range samples {
 		l := samples[i].Load
 		way := slices.Index([]string{hostnode.Lean.String(), hostnode.RPC.String()}, l.Way)
-		if !samples[i].Leader || way < 0 || l.Spread || l.Size != size {
+		if !samples[i].Leader || way < 0 || l.Spread || l.Gateways > 0 || l.Size != size {
 			continue
 		}
 		bed := Default().Bed

@@ -6,6 +6,7 @@ package compartments
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
@@ -26,6 +27,12 @@ func SharesReport(ctx context.Context, cfg costs.Config, shares []costs.Share) (
 		Title: "Processor time of a call, in µs: of the leader, and what is left of it with gateways; of both followers, of all gateways; and of the leader in the simulation:",
 		Rows:  [][]string{{"calls", "gateways", "calls/s", "leader", "left", "followers", "gateways", "leader, simulated", "off by"}},
 	}
+	left := lab.Table{
+		Title: "Of the leader's processor time for a write, what gateways leave, over the sizes; at most a fifth is wanted by gRPC, and a third in shared frames:",
+		Rows:  [][]string{{"clients", "gateways", "least", "most"}},
+	}
+	var counted, simulated []float64       // errors
+	leavesOf := map[costs.Load][]float64{} // by loads without their size
 	for _, s := range shares {
 		direct := shares[slices.IndexFunc(shares, func(o costs.Share) bool {
 			l := s.Load
@@ -43,10 +50,21 @@ func SharesReport(ctx context.Context, cfg costs.Config, shares []costs.Share) (
 		if s.Load.Read != "" {
 			what = s.Load.Read
 		}
+		leaves, off := float64(s.Leader)/float64(direct.Leader), float64(o.LeaderCall)/float64(s.Leader)-1
+		counted, simulated = append(counted, math.Abs(float64(s.Counted)/float64(s.Leader)-1)), append(simulated, math.Abs(off))
+		if s.Load.Gateways > 0 && s.Load.Read == "" {
+			l := s.Load
+			l.Size = 0
+			leavesOf[l] = append(leavesOf[l], leaves)
+			if n := leavesOf[l]; len(n) == len(cfg.Sizes) {
+				left.Rows = append(left.Rows, []string{fmt.Sprintf("%s, %d clients", l.Way, l.Clients), fmt.Sprint(l.Gateways),
+					fmt.Sprintf("%.2f", slices.Min(n)), fmt.Sprintf("%.2f", slices.Max(n))})
+			}
+		}
 		t.Rows = append(t.Rows, []string{
 			fmt.Sprintf("%s, %s, %d clients", s.Load.Way, what, s.Load.Clients), fmt.Sprint(s.Load.Gateways), number(s.Rate),
-			micros(s.Leader.Seconds()), fmt.Sprintf("%.2f", float64(s.Leader)/float64(direct.Leader)), micros(s.Follower.Seconds()), micros(s.Gateway.Seconds()),
-			micros(o.LeaderCall.Seconds()), fmt.Sprintf("%+.0f%%", 100*(float64(o.LeaderCall)/float64(s.Leader)-1)),
+			micros(s.Leader.Seconds()), fmt.Sprintf("%.2f", leaves), micros(s.Follower.Seconds()), micros(s.Gateway.Seconds()),
+			micros(o.LeaderCall.Seconds()), fmt.Sprintf("%+.0f%%", 100*off),
 		})
 	}
 	return &lab.Section{
@@ -54,7 +72,10 @@ func SharesReport(ctx context.Context, cfg costs.Config, shares []costs.Share) (
 		Intro: fmt.Sprintf("Written by `weftbench compartments --real`: three Hosts, with logs on a disk and a state machine that keeps nothing, and up to %d gateways, each a\n"+
 			"process. Clients call at the leader, or at gateways, for %v at a time, in %d rounds. Processes share the machine: processor time is to be\n"+
 			"compared, not calls a second.", costs.MostGateways, cfg.Time, cfg.Rounds),
-		Tables: []lab.Table{t}, Data: shares,
+		Tables: []lab.Table{left, t, {
+			Title: "Relative error of the leader's processor time, by the fitted costs of the work that it counted, and by those of its simulated work:",
+			Rows:  [][]string{costs.SpreadHead, costs.SpreadOf(counted).Row("counted"), costs.SpreadOf(simulated).Row("simulated")},
+		}}, Data: shares,
 	}, nil
 }
 

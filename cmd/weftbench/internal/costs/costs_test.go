@@ -22,7 +22,7 @@ func TestFitFindsTheCostsOfWork(t *testing.T) {
 	}
 	var samples []Sample
 	for i := range 100 {
-		s := Sample{Load: Load{Clients: i}, Leader: i%3 == 0}
+		s := Sample{Load: Load{Clients: i}, Leader: i%3 == 0, Gateway: i%3 == 1}
 		w := &s.Work
 		for _, count := range []*float64{&w.Seconds, &w.FramesOut, &w.FramesIn, &w.BytesOut, &w.BytesIn, &w.Messages, &w.Writes, &w.Entries, &w.LogBytes,
 			&w.Applied, &w.Proposals, &w.Reads, &w.Calls[0], &w.Calls[1], &w.CallBytes} {
@@ -36,7 +36,7 @@ func TestFitFindsTheCostsOfWork(t *testing.T) {
 		require.InEpsilon(t, *want.terms()[i].cost, *term.cost, 0.01, term.name)
 	}
 	require.Equal(t, 100, got.All.Samples)
-	require.Equal(t, 100, got.Leaders.Samples+got.Followers.Samples)
+	require.Equal(t, 100, got.Leaders.Samples+got.Followers.Samples+got.Gateways.Samples)
 	require.Less(t, got.Unseen.Worst, 0.01)
 }
 
@@ -51,23 +51,28 @@ func TestPageHasTheFittedCosts(t *testing.T) {
 }
 
 func TestRoundsOfALoadAreAddedUpByTheirPlace(t *testing.T) {
+	loads := []Load{{Clients: 1}, {Clients: 2, Gateways: 1}}
 	var samples []Sample
 	for round := range 2 {
-		for _, clients := range []int{1, 2} {
-			for i := range processes {
-				s := Sample{Load: Load{Clients: clients}, Leader: i == 0, CPU: time.Duration(clients + 10*i + 100*round)}
+		for _, l := range loads {
+			for i := range l.samples() {
+				s := Sample{Load: l, Leader: i == 0, Gateway: i >= processes, CPU: time.Duration(l.Clients + 10*i + 100*round)}
 				s.Work.Seconds, s.Work.Applied = 1, float64(i)
 				samples = append(samples, s)
 			}
 		}
 	}
 	sums := Sum(samples)
-	require.Len(t, sums, 2*processes)
+	require.Len(t, sums, 2*processes+1)
 	for i, s := range sums {
-		clients, place := 1+i/processes, i%processes
-		require.Equal(t, clients, s.Load.Clients)
+		l, place := loads[i/processes%2], i%processes
+		if i == 2*processes {
+			l, place = loads[1], processes
+		}
+		require.Equal(t, l, s.Load)
 		require.Equal(t, place == 0, s.Leader)
-		require.Equal(t, time.Duration(2*clients+20*place+100), s.CPU)
+		require.Equal(t, place == processes, s.Gateway)
+		require.Equal(t, time.Duration(2*l.Clients+20*place+100), s.CPU)
 		require.Equal(t, 2.0, s.Work.Seconds)
 		require.Equal(t, float64(2*place), s.Work.Applied)
 	}

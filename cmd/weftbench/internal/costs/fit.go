@@ -17,9 +17,9 @@ import (
 // Fitting is costs, and how far they are from what was measured.
 type Fitting struct {
 	Costs Costs
-	// All is the error over all processes, Leaders and Followers over those, and Unseen over runs that
+	// All is the error over all processes, Leaders, Followers and Gateways over those, and Unseen over runs that
 	// the fit has not seen: each half of the loads by costs that are fitted to the other.
-	All, Leaders, Followers, Unseen Spread
+	All, Leaders, Followers, Gateways, Unseen Spread
 }
 
 // Spread is a distribution of relative errors.
@@ -31,15 +31,17 @@ type Spread struct {
 // Fit fits costs to samples.
 func Fit(samples []Sample) Fitting {
 	f := Fitting{Costs: fitted(samples)}
-	kind := func(leader bool) (of []Sample) {
-		for _, s := range samples {
-			if s.Leader == leader {
-				of = append(of, s)
-			}
+	var leaders, followers, gateways []Sample
+	for _, s := range samples {
+		of := &followers
+		if s.Leader {
+			of = &leaders
+		} else if s.Gateway {
+			of = &gateways
 		}
-		return of
+		*of = append(*of, s)
 	}
-	f.All, f.Leaders, f.Followers = spread(f.Costs.errors(samples)), spread(f.Costs.errors(kind(true))), spread(f.Costs.errors(kind(false)))
+	f.All, f.Leaders, f.Followers, f.Gateways = SpreadOf(f.Costs.errors(samples)), SpreadOf(f.Costs.errors(leaders)), SpreadOf(f.Costs.errors(followers)), SpreadOf(f.Costs.errors(gateways))
 	var halves [2][]Sample
 	number, last := 0, Load{}
 	for _, s := range samples {
@@ -48,7 +50,7 @@ func Fit(samples []Sample) Fitting {
 		}
 		halves[number%2] = append(halves[number%2], s)
 	}
-	f.Unseen = spread(slices.Concat(fitted(halves[0]).errors(halves[1]), fitted(halves[1]).errors(halves[0])))
+	f.Unseen = SpreadOf(slices.Concat(fitted(halves[0]).errors(halves[1]), fitted(halves[1]).errors(halves[0])))
 	return f
 }
 
@@ -79,7 +81,8 @@ func (c Costs) errors(samples []Sample) (all []float64) {
 	return all
 }
 
-func spread(errors []float64) Spread {
+// SpreadOf returns the distribution of errors, which it sorts.
+func SpreadOf(errors []float64) Spread {
 	if len(errors) == 0 {
 		return Spread{}
 	}
@@ -111,27 +114,35 @@ func (c Costs) Source() string {
 func Report(cfg Config, samples []Sample, f Fitting) *lab.Section {
 	costs := lab.Table{Title: "Fitted costs:", Rows: f.Costs.rows()}
 	off := lab.Table{Title: "Relative error of the processor time that the costs give a process under a load:",
-		Rows: [][]string{{"of", "samples", "median", "9 of 10 within", "worst"}}}
+		Rows: [][]string{SpreadHead}}
 	for _, x := range []struct {
 		of string
 		s  Spread
-	}{{"all", f.All}, {"leaders", f.Leaders}, {"followers", f.Followers}, {"loads that the fit has not seen", f.Unseen}} {
-		off.Rows = append(off.Rows, []string{x.of, strconv.Itoa(x.s.Samples), percent(x.s.Median), percent(x.s.Most), percent(x.s.Worst)})
+	}{{"all", f.All}, {"leaders", f.Leaders}, {"followers", f.Followers}, {"gateways", f.Gateways}, {"loads that the fit has not seen", f.Unseen}} {
+		off.Rows = append(off.Rows, x.s.Row(x.of))
 	}
 	return &lab.Section{
 		Verb: "costs", Title: "Data: what work takes of a processor", Page: true, Rounds: cfg.Rounds,
 		Intro: fmt.Sprintf("Written by `weftbench costs`: processor time of three Hosts, each a process of its own with its log on a disk, under %d loads of %v, in %d rounds:\n"+
 			"clients in the process, in frames that %d clients share, and by gRPC; commands of %s; %v clients, at the leader and at all\n"+
-			"nodes; with batches, and with an entry for each command; and reads. Costs are the factors, none below zero, whose sum over the work\n"+
-			"that a process has counted is nearest to its processor time, in relative terms: a leader, a follower, a reader and a gateway differ in\n"+
+			"nodes; with batches, and with an entry for each command; reads; and writes and reads at 1 and %d gateways. Costs are the factors, none below zero, whose sum over the work\n"+
+			"that a process has counted is nearest to its processor time, in relative terms and over all rounds of a load: a leader, a follower, a reader and a gateway differ in\n"+
 			"what they do, not in what it costs. `weftbench compartments` reads the costs from `cmd/weftbench/internal/costs`.",
-			len(samples)/processes/max(cfg.Rounds, 1), cfg.Time, cfg.Rounds, perConn, words(cfg.Sizes), cfg.Clients),
+			len(cfg.loads(true))+len(cfg.loads(false)), cfg.Time, cfg.Rounds, perConn, words(cfg.Sizes), cfg.Clients, MostGateways),
 		Tables: []lab.Table{costs, off},
 		Data: struct {
 			Fitting Fitting
 			Samples []Sample
 		}{f, samples},
 	}
+}
+
+// SpreadHead is the head of a table of spreads.
+var SpreadHead = []string{"of", "samples", "median", "9 of 10 within", "worst"}
+
+// Row returns the spread as a row of a table.
+func (s Spread) Row(of string) []string {
+	return []string{of, strconv.Itoa(s.Samples), percent(s.Median), percent(s.Most), percent(s.Worst)}
 }
 
 func percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) + "%" }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/hostnode"
 	"github.com/weftraft/weft/internal/lab"
 )
 
@@ -16,6 +15,7 @@ type Share struct {
 	Load                      Load
 	Rate                      float64       // calls a second
 	Leader, Follower, Gateway time.Duration // a call: of the leader, of all followers, of all gateways
+	Counted                   time.Duration // a call: what the leader's work takes by Fitted
 }
 
 // MostGateways is the most gateways of a load.
@@ -23,41 +23,19 @@ const MostGateways = 3
 
 // Shares measures what a call costs each kind of process: calls at the leader, and at gateways.
 func Shares(ctx context.Context, cfg Config) (shares []Share, err error) {
-	var loads []Load
-	for _, way := range []string{hostnode.Lean.String(), hostnode.RPC.String()} {
-		for _, clients := range cfg.Clients {
-			for _, gateways := range []int{0, 1, MostGateways} {
-				l := Load{Way: way, Clients: clients, Batches: true, Gateways: gateways}
-				for _, l.Size = range cfg.Sizes {
-					loads = append(loads, l)
-				}
-				l.Size = 0
-				for _, l.Read = range hostnode.Policies {
-					loads = append(loads, l)
-				}
-			}
-		}
-	}
-	sums := map[Load][]Sample{}
+	var samples []Sample
 	err = lab.Turns(cfg.Rounds, 1, func(round, _ int) error {
-		samples, err := cfg.measure(ctx, round, true, MostGateways, loads)
-		for i, s := range samples {
-			of := i % (processes + MostGateways)
-			if len(sums[s.Load]) == of {
-				sums[s.Load] = append(sums[s.Load], s)
-				continue
-			}
-			sum := &sums[s.Load][of]
-			sum.CPU += s.CPU
-			sum.Work.Seconds, sum.Work.Counts = sum.Work.Seconds+s.Work.Seconds, sum.Work.Plus(s.Work.Counts)
-		}
+		s, err := cfg.measure(ctx, round, true, MostGateways, cfg.calls(0, 1, 2, MostGateways))
+		samples = append(samples, s...)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, l := range loads {
-		shares = append(shares, shareOf(sums[l]))
+	for sums := Sum(samples); len(sums) > 0; {
+		n := sums[0].Load.samples()
+		shares = append(shares, shareOf(sums[:n]))
+		sums = sums[n:]
 	}
 	return shares, nil
 }
@@ -69,11 +47,11 @@ func shareOf(s []Sample) Share {
 	for i, x := range s {
 		switch {
 		case i == 0:
-			sh.Leader = x.CPU / calls
-		case i < processes:
-			sh.Follower += x.CPU / calls
-		case i < processes+x.Load.Gateways:
+			sh.Leader, sh.Counted = x.CPU/calls, Fitted.Of(x.Work)/calls
+		case x.Gateway:
 			sh.Gateway += x.CPU / calls
+		default:
+			sh.Follower += x.CPU / calls
 		}
 	}
 	return sh

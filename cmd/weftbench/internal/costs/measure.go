@@ -33,10 +33,10 @@ type Config struct {
 
 // Sample is the work of a process under a load, and what the process took for it.
 type Sample struct {
-	Load   Load
-	Leader bool
-	Work   Work
-	CPU    time.Duration
+	Load            Load
+	Leader, Gateway bool
+	Work            Work
+	CPU             time.Duration
 }
 
 // Load is a load on three nodes.
@@ -71,13 +71,16 @@ func (l Load) String() string {
 	return fmt.Sprintf("%s, %s, %d clients %s, %s", l.Way, what, l.Clients, at, entry)
 }
 
+// samples is how many samples a run of the load gives: of the leader, of the followers, and of the gateways.
+func (l Load) samples() int { return processes + l.Gateways }
+
 const (
 	processes = 3
 	perConn   = 16 // clients that share a connection
 	restTime  = 60 * time.Millisecond
 )
 
-// loads lists the loads of a cluster, with batches or without.
+// loads lists the loads of a cluster, with batches or without: the latter at nodes alone.
 func (cfg *Config) loads(batches bool) (all []Load) {
 	all = append(all, Load{Way: "rest", Batches: batches})
 	for _, clients := range cfg.Clients {
@@ -90,32 +93,63 @@ func (cfg *Config) loads(batches bool) (all []Load) {
 			all = append(all, Load{Way: "read", Clients: clients, Spread: spread, Batches: batches})
 		}
 	}
+	if batches {
+		all = append(all, cfg.calls(1, MostGateways)...)
+	}
 	return all
 }
 
-// Measure runs all loads, round by round. Of each load there are three samples a round, the leader's first.
+// calls lists loads of clients that write and read at so many gateways, or at the leader.
+func (cfg *Config) calls(gateways ...int) (all []Load) {
+	for _, way := range []string{hostnode.Lean.String(), hostnode.RPC.String()} {
+		for _, clients := range cfg.Clients {
+			for _, n := range gateways {
+				l := Load{Way: way, Clients: clients, Batches: true, Gateways: n}
+				for _, l.Size = range cfg.Sizes {
+					all = append(all, l)
+				}
+				l.Size = 0
+				for _, l.Read = range hostnode.Policies {
+					all = append(all, l)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// Measure runs all loads, round by round. Each round has the samples of a load together: of the leader, of the followers,
+// and of the gateways at which the clients were.
 func Measure(ctx context.Context, cfg Config) (samples []Sample, err error) {
 	err = lab.Turns(cfg.Rounds, 2, func(round, i int) error {
-		s, err := cfg.cluster(ctx, round, i == 0)
+		batches, gateways := i == 0, 0
+		if batches {
+			gateways = MostGateways
+		}
+		s, err := cfg.measure(ctx, round, batches, gateways, cfg.loads(batches))
 		samples = append(samples, s...)
 		return err
 	})
 	return samples, err
 }
 
-// Sum adds the rounds of each load up: the leader's samples, and those of the first and of the second follower.
+// Sum adds the rounds of each load up, and keeps the samples of a load in their order.
 func Sum(samples []Sample) (sums []Sample) {
 	at := map[Load]int{}
-	for i, s := range samples {
-		first, known := at[s.Load]
+	for len(samples) > 0 {
+		run := samples[:samples[0].Load.samples()]
+		samples = samples[len(run):]
+		first, known := at[run[0].Load]
 		if !known {
-			first = len(sums)
-			at[s.Load] = first
-			sums = append(sums, make([]Sample, processes)...)
+			at[run[0].Load] = len(sums)
+			sums = append(sums, run...)
+			continue
 		}
-		sum := &sums[first+i%processes]
-		sum.Load, sum.Leader, sum.CPU = s.Load, s.Leader, sum.CPU+s.CPU
-		sum.Work.Seconds, sum.Work.Counts = sum.Work.Seconds+s.Work.Seconds, sum.Work.Plus(s.Work.Counts)
+		for i, s := range run {
+			sum := &sums[first+i]
+			sum.CPU += s.CPU
+			sum.Work.Seconds, sum.Work.Counts = sum.Work.Seconds+s.Work.Seconds, sum.Work.Plus(s.Work.Counts)
+		}
 	}
 	return sums
 }
@@ -135,10 +169,6 @@ func (b *bench) all() []*lab.Node {
 		return b.Nodes
 	}
 	return slices.Concat(b.Nodes, b.gates.Nodes)
-}
-
-func (cfg *Config) cluster(ctx context.Context, round int, batches bool) ([]Sample, error) {
-	return cfg.measure(ctx, round, batches, 0, cfg.loads(batches))
 }
 
 // measure runs loads on a cluster, with so many gateways.
@@ -278,9 +308,10 @@ func (b *bench) measure(ctx context.Context, l Load) (samples []Sample, err erro
 	if now, _, err := b.Lead(ctx); err != nil || now != b.leader {
 		return nil, fmt.Errorf("node %d led, and does no longer: %w", b.leader.ID, errors.Join(err, lab.ErrDisturbed))
 	}
-	for i, n := range b.all() {
-		s := Sample{l, n == b.leader, Work{took, after[i].counts.Minus(before[i].counts)}, after[i].used.CPU - before[i].used.CPU}
-		if s.Leader {
+	for i := range l.samples() {
+		leads := b.all()[i] == b.leader
+		s := Sample{l, leads, i >= processes, Work{took, after[i].counts.Minus(before[i].counts)}, after[i].used.CPU - before[i].used.CPU}
+		if leads {
 			samples = append([]Sample{s}, samples...)
 		} else {
 			samples = append(samples, s)
