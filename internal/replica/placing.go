@@ -217,7 +217,9 @@ func (p *placing) candidates() (own placement.Member, others []placement.Member)
 		m := placement.Member{ID: id, Figure: f}
 		m.Weight, _ = p.weightOf(id)
 		if id == p.cfg.ID {
-			own, own.Surely = m, p.cfg.Placement.Surely(p.host.conf.GetVoters())
+			if own = m; !p.backlogged() {
+				own.Surely = p.cfg.Placement.Surely(p.host.conf.GetVoters())
+			}
 			continue
 		}
 		its, ok := progress[id]
@@ -226,6 +228,18 @@ func (p *placing) candidates() (own placement.Member, others []placement.Member)
 	}
 	return own, others
 }
+
+// backlogged reports whether appends wait at this node for a voter. Reports then wait behind them, and tell how full a
+// link is, which another leader would make as full, and not how long.
+func (p *placing) backlogged() bool {
+	return p.cfg.Backlog != nil && slices.ContainsFunc(p.host.conf.GetVoters(), func(id uint64) bool {
+		bytes, _ := p.cfg.Backlog(id)
+		return bytes >= fullBytes
+	})
+}
+
+// fullBytes is what waits for a voter, at least, where a link is full: more than one message to a voter that lags.
+const fullBytes = 64 << 10
 
 // leaderChanged notes a change of the leader.
 func (p *placing) leaderChanged(former uint64) {

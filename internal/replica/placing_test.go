@@ -199,6 +199,19 @@ func TestStalledLeaderTriesMembersOfWeightZeroLast(t *testing.T) {
 	require.Equal(t, []uint64{3, 5}, heirs[:2])
 }
 
+// A leader is not sure of its distance from the others while a link from it is full.
+func TestFullLinksAreNotLongOnes(t *testing.T) {
+	p := newPlaced(t, Weft, 0, 0, 0)
+	p.elect(1)
+	p.serve(3 * electionTicks)
+	leader := p.nodes[1].r
+	for _, wait := range []int{0, fullBytes - 1, fullBytes} {
+		leader.cfg.Backlog = func(id uint64) (int, bool) { return map[uint64]int{3: wait}[id], id != 1 }
+		own, _ := leader.placing.candidates()
+		require.Equal(t, wait < fullBytes, own.Surely > 0, "%d bytes wait for node 3", wait)
+	}
+}
+
 // Members of an idle group with placement say nothing more than a report to each other member in an election timeout,
 // and ten groups of the same nodes not more than one.
 func TestIdleMembersSendOneReportInATimeout(t *testing.T) {

@@ -5,13 +5,14 @@ package main
 
 // Files in which bugs of placement stand.
 const (
-	judgeFile  = "internal/placement/judge.go"
-	healthFile = "internal/placement/node.go"
-	linksFile  = "internal/placement/links.go"
-	figureFile = "internal/placement/figure.go"
-	turnFile   = "internal/placement/turn.go"
-	coreFile   = "raft/placement.go"
-	rivalsFile = "internal/replica/rivals.go"
+	judgeFile   = "internal/placement/judge.go"
+	healthFile  = "internal/placement/node.go"
+	linksFile   = "internal/placement/links.go"
+	figureFile  = "internal/placement/figure.go"
+	turnFile    = "internal/placement/turn.go"
+	coreFile    = "raft/placement.go"
+	rivalsFile  = "internal/replica/rivals.go"
+	placingFile = "internal/replica/placing.go"
 )
 
 // placing is the bugs of leaders that hand over because of slowness or weights.
@@ -70,6 +71,8 @@ var placing = []bug{
 		edit("if n.ownLocked(now).Sync > 0 {", "if n.ownLocked(now).Sync >= 0 {"), "TestReportsBelongToNodesNotToGroups", 0},
 	{"nodes under load report as idle nodes do", healthFile,
 		edit("if n.ownLocked(now).Sync > 0 {", "if n.ownLocked(now).Sync < 0 {"), "TestReportsAreOftenUnderLoad", 0},
+	{"a leader takes full links for long ones", placingFile,
+		edit("bytes >= fullBytes", "bytes < 0"), "TestFullLinksAreNotLongOnes", 0},
 	{"members that ask each other for votes both go on", rivalsFile,
 		edit("m.GetFrom() < v.cfg.ID", "m.GetFrom() == v.cfg.ID"), "TestRivalsGoOneAfterTheOther", 0},
 	{"a member that is asked for its vote campaigns meanwhile", rivalsFile,
