@@ -72,7 +72,7 @@ in the same setting. %d rows are run, %d is not, and says why.
 The last column has, for each side, by which factor Weft is better, from the worst cell to the best: above 1 Weft is better. Weft is the
 best of the sides with the full guarantee, or within 3%% of it, unless the row says **behind**, where, and why. Absolute figures are of simulated links, in
 virtual time: a second run writes the same bytes. [data/papers.md](data/papers.md) has all tables, [data/papers](data/papers) their
-pictures; `+"`make papers-real` runs the rows marked *real* as processes, too, beside a simulation of the same."+`
+pictures. [data/papers-real.md](data/papers-real.md) has the rows marked *real* as processes, beside a simulation of the same (`+"`make papers-real`"+`).
 `, run, not)
 	b.WriteString("\n## Sides with a weaker guarantee\n\nThese sides exist in the bench only. Where one of them is ahead by more than 3%, the row names the worst cell.\n\n| side | weaker in |\n|---|---|\n")
 	for _, w := range weaker {
@@ -180,7 +180,7 @@ func (m *Measured) tables(b *strings.Builder) {
 func WriteReal(dir string, list []Measured, rounds int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Data: figures of the papers, on real processes\n\nWritten by `make papers-real`: %d processors, %s, %s/%s; processes of kvdemo that send at most 100 Mbit/s each,\n"+
-		"%d rounds of %v a cell, sides in turns, medians; every write is on the disks of a majority before it is acknowledged. Processes and clients share the\n"+
+		"%d rounds of %v a cell, sides in turns; medians, with the least and the greatest round; every write is on the disks of a majority before it is acknowledged. Processes and clients share the\n"+
 		"machine, and so they do in the simulation beside. [papers.md](../papers.md) has what the rows are.\n", runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, rounds, long)
 	for _, m := range list {
 		if m.Result != nil {

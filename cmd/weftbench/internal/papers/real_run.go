@@ -20,7 +20,7 @@ import (
 type kind struct {
 	what      string
 	clients   int
-	processes func(*codingbench.Cell) float64
+	processes func(*codingbench.Cell) lab.Rounds
 	simulated func(adaptive.Outcome) float64
 	// higher says that more is better.
 	higher bool
@@ -29,7 +29,7 @@ type kind struct {
 func perSecond(clients int) kind {
 	return kind{
 		what: "puts a second", clients: clients, higher: true,
-		processes: func(c *codingbench.Cell) float64 { return c.PerSecond.Median() },
+		processes: func(c *codingbench.Cell) lab.Rounds { return c.PerSecond },
 		simulated: func(o adaptive.Outcome) float64 { return o.PerSecond },
 	}
 }
@@ -39,7 +39,7 @@ var (
 	rate, latency = perSecond(16), perSecond(1)
 	leaderBytes   = kind{
 		what: "bytes sent by the leader for a byte", clients: 16,
-		processes: (*codingbench.Cell).Sent,
+		processes: func(c *codingbench.Cell) lab.Rounds { return lab.Rounds{c.Sent()} },
 		simulated: func(o adaptive.Outcome) float64 { return o.Sent },
 	}
 )
@@ -74,11 +74,12 @@ func byProcesses(k kind, groups ...servers) func(*Bench) (*Result, error) {
 				if err != nil {
 					return nil, err
 				}
-				real, sim := k.better(k.processes(ours), k.processes(full)), k.better(simOurs, simFull)
+				byRound := k.better(k.processes(ours), k.processes(full))
+				real, sim := byRound.Median(), k.better(lab.Rounds{simOurs}, lab.Rounds{simFull}).Median()
 				t.Rows = append(t.Rows, []string{
 					fmt.Sprint(g.nodes), fmt.Sprint(g.failed), size(full.Size),
 					figure(simFull) + " → " + figure(simOurs), figure(sim) + "x",
-					figure(k.processes(full)) + " → " + figure(k.processes(ours)), figure(real) + "x", figure(real / sim),
+					figure(k.processes(full).Median()) + " → " + figure(k.processes(ours).Median()), byRound.Text("%.2fx"), figure(real / sim),
 				})
 				cells++
 				if off := max(real/sim, sim/real); off > apart {
@@ -94,12 +95,12 @@ func byProcesses(k kind, groups ...servers) func(*Bench) (*Result, error) {
 	}
 }
 
-// better returns how many times as good as a figure another is.
-func (k kind) better(ours, full float64) float64 {
+// better returns how many times as good as other figures some are, round by round.
+func (k kind) better(ours, full lab.Rounds) lab.Rounds {
 	if k.higher {
-		return ours / full
+		return ours.Ratio(full)
 	}
-	return full / ours
+	return full.Ratio(ours)
 }
 
 const (
