@@ -156,6 +156,8 @@ func TestEntriesOnTheirWayAtAChangeOfFormAreOfNoTurn(t *testing.T) {
 	}
 	require.False(t, s.p.full)
 	require.Zero(t, s.p.turn.from, "full copies still wait")
+	s.run(1)
+	require.Positive(t, s.p.turn.from)
 	s.becomeBusy()
 	require.True(t, s.p.full, "full copies have won")
 	require.Zero(t, s.p.turn.from, "coded entries still wait")
