@@ -39,7 +39,7 @@ func TestPlantedBugs(t *testing.T) {
 		{losesSynced, processHost, 50, 50},
 		{staleReads, processHost, 20, 20},
 		{noSessions, processHost, 50, 50},
-		{silentLoss, processHost, 400, 400},
+		{silentLoss, processHost, 1000, 1000},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.bug, "/", tt.process), func(t *testing.T) {

@@ -72,7 +72,7 @@ in the same setting. %d rows are run, %d is not, and says why.
 The last column has, for each side, by which factor Weft is better, from the worst cell to the best: above 1 Weft is better. Weft is the
 best of the sides with the full guarantee, or within 3%% of it, unless the row says **behind**, where, and why. Absolute figures are of simulated links, in
 virtual time: a second run writes the same bytes. [data/papers.md](data/papers.md) has all tables, [data/papers](data/papers) their
-pictures. [data/papers-real.md](data/papers-real.md) has the rows marked *real* as processes, beside a simulation of the same (`+"`make papers-real`"+`).
+pictures; `+"`make papers-real` runs the rows marked *real* as processes, too, beside a simulation of the same."+`
 `, run, not)
 	b.WriteString("\n## Sides with a weaker guarantee\n\nThese sides exist in the bench only. Where one of them is ahead by more than 3%, the row names the worst cell.\n\n| side | weaker in |\n|---|---|\n")
 	for _, w := range weaker {
