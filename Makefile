@@ -288,8 +288,8 @@ bench-outage: ## a follower is away for a minute under load, and comes back, int
 
 .PHONY: bench-slow
 bench-slow: etcd-released ## a leader or a follower of three is slow, hangs, is mute: Host, etcd and a minimal loop, into docs/data/slow.md (half an hour or so)
-	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench slow --sides weft,coded,etcd,loop --nodes 3 --who leader,follower \
-		--faults hang,disk,cpu,link,mute --out docs/data/slow.md $(BENCH)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench slow --nodes 3 --who leader,follower \
+		--faults hang,disk,cpu,link,mute --out docs/data/slow.md $(or $(BENCH),--sides weft,coded,etcd,loop)
 
 .PHONY: bench-slow-all
 bench-slow-all: ## the same of three and five nodes, with leases, dead nodes and as many followers as may fail, printed (about 80 minutes)

@@ -122,10 +122,13 @@ func choose(all []hostbench.Side, names []string) (chosen []hostbench.Side, err 
 	for _, s := range all {
 		known = append(known, s.Name)
 	}
-	for _, name := range names {
+	for n, name := range names {
 		i := slices.Index(known, name)
-		if i < 0 {
+		switch {
+		case i < 0:
 			return nil, fmt.Errorf("--sides: %q, want some of %s", strings.Join(names, ","), strings.Join(known, ", "))
+		case slices.Contains(names[:n], name):
+			return nil, fmt.Errorf("--sides: %q, want %s once", strings.Join(names, ","), name)
 		}
 		chosen = append(chosen, all[i])
 	}

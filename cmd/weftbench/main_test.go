@@ -123,6 +123,7 @@ func TestBadCommandLines(t *testing.T) {
 		want []string
 	}{
 		{[]string{"host", "--kvdemo", "x", "--sides", "weft,other"}, []string{`--sides: "weft,other", want some of weft, coded, leases, upstream, loop`}},
+		{[]string{"host", "--kvdemo", "x", "--sides", "weft,loop,weft"}, []string{`--sides: "weft,loop,weft", want weft once`}},
 		{
 			[]string{"host", "--kvdemo", "x", "--clients", "0", "--sizes", "0", "--rounds", "0", "--time", "0s", "--kills", "-1",
 				"--rate", "-1", "--disk-bytes", "-1", "--disk-size", "0", "--tick", "0s", "--election-ticks", "1"},
