@@ -237,14 +237,15 @@ func (o *outbox) closesAt() (time.Duration, bool) {
 		return 0, true
 	case n >= o.cfg.EagerBatches:
 		return o.closedAt + o.moment(), true
-	case len(o.queue) < o.expected && o.expected > crowd:
+	case len(o.queue) < min(o.expected, largeCrowd) && o.expected > crowd:
 		return o.endedAt + min(o.typical/2, gatewayWait/2), true
 	}
 	return 0, true
 }
 
-// crowd is how many calls leave a gateway without waiting for each other.
-const crowd = 8
+// So many calls leave a gateway without waiting for others: few, whose clients would notice, and so many that the cost of an
+// entry is small for each.
+const crowd, largeCrowd = 8, 64
 
 // closeBatch makes a batch of the commands that wait, up to the limit.
 func (o *outbox) closeBatch() {

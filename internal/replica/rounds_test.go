@@ -140,4 +140,7 @@ func TestCrowdAtAGatewayGathers(t *testing.T) {
 	require.Equal(t, uint64(5), made(1))
 	box.expected, box.typical = crowd, gatewayWait
 	require.Equal(t, uint64(6), made(1), "a few do not wait for each other")
+	box.expected, box.typical = 2*largeCrowd, gatewayWait
+	require.Equal(t, uint64(6), made(largeCrowd-1))
+	require.Equal(t, uint64(7), made(1), "so many need not wait for more")
 }

@@ -72,6 +72,8 @@ var gateways = []bug{
 		edit("i.typical < i.moment() && ", ""), "TestBatchesOfOthersDoNotWaitFor", 0},
 	{"a gateway waits for the clients of all batches so far", outboxFile,
 		edit("o.closedAt, o.expected = o.now, 0", "o.closedAt = o.now"), "TestCrowdAtAGatewayGathers", 0},
+	{"a large crowd at a gateway waits for a larger one", outboxFile,
+		edit("min(o.expected, largeCrowd)", "o.expected"), "TestCrowdAtAGatewayGathers", 0},
 	{"a gateway has a few clients wait for each other", outboxFile,
 		edit(" && o.expected > crowd", ""), "TestCrowdAtAGatewayGathers", 0},
 	{"a gateway waits for fewer than wait already", fatesFile,
