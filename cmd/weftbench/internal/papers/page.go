@@ -68,8 +68,8 @@ func page(list []Measured) string {
 	}
 	fmt.Fprintf(&b, `# Four papers
 
-Weft's design rests on four papers. Each figure and table with results is a row here: what the paper printed, and how Weft does in the same
-setting. %d rows are run, %d is not, and says why.
+Weft's design rests on four papers. Each figure and table with results is a row here: what the paper printed, of its own design unless the
+cell names another, and how Weft does in the same setting. %d rows are run, %d is not, and says why.
 
 `+"```sh\ngo run ./cmd/weftbench papers --list\ngo run ./cmd/weftbench papers --figure crossword/6c\ngo run ./cmd/weftbench papers --out docs\n```"+`
 
