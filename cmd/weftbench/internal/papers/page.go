@@ -13,12 +13,16 @@ import (
 	"strings"
 )
 
-// The papers, in the order of the pages.
-var names = []struct{ id, name string }{
-	{"crossword", "Crossword: adaptive consensus for dynamic data-heavy workloads"},
-	{"flexraft", "FlexRaft: flexible erasure coding for minimum-cost consensus and fast recovery"},
-	{"bodega", "Bodega: linearizable reads anywhere by roster leases"},
-	{"compartments", "Compartmentalized Consensus: agreeing with high throughput"},
+// The papers, in the order of the pages, each with the sides that most of its rows have.
+var names = []struct {
+	id, name string
+	sides    []string
+}{
+	{"crossword", "Crossword: adaptive consensus for dynamic data-heavy workloads", []string{"full copies", "RSPaxos", "CRaft", "Crossword"}},
+	{"flexraft", "FlexRaft: flexible erasure coding for minimum-cost consensus and fast recovery", []string{"full copies", "CRaft", "HRaft", "FlexRaft", "FlexRaft+"}},
+	{"bodega", "Bodega: linearizable reads anywhere by roster leases",
+		[]string{"ReadIndex", "leader lease", "quorum read", "Quorum Leases", "Quorum Leases, passive", "Bodega, published"}},
+	{"compartments", "Compartmentalized Consensus: agreeing with high throughput", nil},
 }
 
 // shown are the pictures on the page.
@@ -64,31 +68,35 @@ func page(list []Measured) string {
 	}
 	fmt.Fprintf(&b, `# Four papers
 
-Weft's design rests on four papers. Each of their figures and tables with results is a row here: what the paper printed, and how Weft does
-in the same setting. %d rows are run, %d is not, and says why.
+Weft's design rests on four papers. Each figure and table with results is a row here: what the paper printed, of its own design unless the
+cell names another, and how Weft does in the same setting. %d rows are run, %d is not, and says why.
 
 `+"```sh\ngo run ./cmd/weftbench papers --list\ngo run ./cmd/weftbench papers --figure crossword/6c\ngo run ./cmd/weftbench papers --out docs\n```"+`
 
-The last column has, for each side, by which factor Weft is better, from the worst cell to the best: above 1 Weft is better. Weft is the
-best of the sides with the full guarantee, or within 3%% of it, unless the row says **behind**, where, and why. Absolute figures are of simulated links, in
-virtual time: a second run writes the same bytes. [data/papers.md](data/papers.md) has all tables, [data/papers](data/papers) their
-pictures; `+"`make papers-real` runs the rows marked *real* as processes, too, beside a simulation of the same."+`
+The last column says by which factor Weft is better than each side that its head names, in that order, and than sides named in the cell,
+from the worst cell to the best: above 1 Weft is better. Weft is the best of the sides with the full guarantee, or within 3%% of it, unless the row says **behind**, where, and why. Absolute
+figures are of simulated links, in virtual time: a second run writes the same bytes. [data/papers.md](data/papers.md) has all tables,
+[data/papers](data/papers) all pictures; `+"`make papers-real` runs the rows marked *real* as processes, too."+`
 `, run, not)
-	b.WriteString("\n## Sides with a weaker guarantee\n\nThese sides exist in the bench only. Where one of them is ahead by more than 3%, the row names the worst cell.\n\n| side | weaker in |\n|---|---|\n")
+	b.WriteString("\n## Sides with a weaker guarantee\n\n| side, in the bench only | weaker in |\n|---|---|\n")
 	for _, w := range weaker {
 		fmt.Fprintf(&b, "| %s | %s |\n", w.What, w.Value)
 	}
-	b.WriteString("\n## Pictures\n")
-	for _, m := range list {
-		if slices.Contains(shown, m.ID()) && m.Result != nil {
-			fmt.Fprintf(&b, "\n![%s: %s](data/papers/%s)\n", m.ID(), m.Title, m.picture())
-		}
-	}
 	for _, n := range names {
-		fmt.Fprintf(&b, "\n## %s\n\n| row | what | published | Weft |\n|---|---|---|---|\n", n.name)
+		fmt.Fprintf(&b, "\n## %s\n", n.name)
+		for _, m := range list {
+			if m.Paper == n.id && slices.Contains(shown, m.ID()) && m.Result != nil {
+				fmt.Fprintf(&b, "\n![%s](data/papers/%s)\n", m.Title, m.picture())
+			}
+		}
+		beside := ""
+		if len(n.sides) > 0 {
+			beside = " beside " + strings.Join(n.sides, "; ")
+		}
+		fmt.Fprintf(&b, "\n| row | published | Weft%s |\n|---|---|---|\n", beside)
 		for _, m := range list {
 			if m.Paper == n.id {
-				fmt.Fprintf(&b, "| [%s](data/papers.md#%s) | %s | %s | %s |\n", m.ID(), m.anchor(), m.Title, claims(m.Published), brief(m.inPage()))
+				fmt.Fprintf(&b, "| [%s](data/papers.md#%s) %s | %s | %s |\n", m.Number, m.anchor(), m.Title, claims(m.Published), brief(m.inPage(), n.sides))
 			}
 		}
 	}
@@ -121,22 +129,46 @@ var briefer = []struct {
 	short string
 }{
 	{regexp.MustCompile(`^run\. `), ""},
-	{regexp.MustCompile(`^run, also by processes\. `), "*real*: "},
+	{regexp.MustCompile(`^run, also by processes\. `), besideReal},
 	{regexp.MustCompile(`^run on this machine: `), "*real* only: "},
 	{regexp.MustCompile(`Weft beside `), ""},
+	{regexp.MustCompile(`(\d\.\d\d)x to (\d+\.\d\d)x\b`), "$1-$2"},
 	{regexp.MustCompile(`(\d\.\d\d)x\b`), "$1"},
 	{regexp.MustCompile(`\. Weft is the best safe side, or within 3% \(at worst ([\d.]+) of it: (.*?)\)`), ". Within 3% of the best safe side ($1: $2)"},
 	{regexp.MustCompile(`\. Weft is the best safe side`), ""},
 	{regexp.MustCompile(`\. Weft is at [\d.]+ of the best safe side at worst \((.*?)\): `), "; **behind** at $1: "},
-	{regexp.MustCompile(`; at [\d.]+ of a side with a weaker guarantee at worst \((.*?)\)`), "; worst at $1"},
+	{regexp.MustCompile(`; at [\d.]+ of a side with a weaker guarantee at worst \((.*?)\)`), ""},
+	{regexp.MustCompile(`Weft from "[^"]*" to "machines": (\d+) to (\d+) commands a second, ([\d.]+x), on `), "$1 to $2 ($3) on "},
 }
 
-// brief is an outcome in a cell of the page, which says above the tables what holds for most rows.
-func brief(outcome string) string {
+const besideReal = "*real*: "
+
+// brief is an outcome in a cell of the page, which says above the tables what holds for most rows, and
+// names the sides of most rows in the head of a table.
+func brief(outcome string, sides []string) string {
 	for _, b := range briefer {
 		outcome = b.long.ReplaceAllString(outcome, b.short)
 	}
-	return outcome
+	rest, real := strings.CutPrefix(outcome, besideReal)
+	var parts []string
+	for _, side := range sides {
+		factor, named := strings.CutPrefix(rest, side+" ")
+		if !named {
+			break
+		}
+		var part string
+		part, rest, named = strings.Cut(factor, ", ")
+		if parts = append(parts, part); !named {
+			break
+		}
+	}
+	if rest != "" {
+		parts = append(parts, rest)
+	}
+	if real {
+		return besideReal + strings.Join(parts, ", ")
+	}
+	return strings.Join(parts, ", ")
 }
 
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
