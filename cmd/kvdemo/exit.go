@@ -33,7 +33,7 @@ var (
 // exit is one exit status.
 type exit struct {
 	code  int
-	means string // as --help and docs/kvdemo.md have it
+	means string // as --help has it
 	is    func(error) bool
 }
 

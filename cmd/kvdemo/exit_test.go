@@ -44,14 +44,11 @@ func TestInterruptedCommandExitsWith130(t *testing.T) {
 	}
 }
 
-// The table of exit statuses is the same in --help and in the document.
-func TestExitStatusesAreDocumented(t *testing.T) {
+// --help has the table of exit statuses, to which docs/kvdemo.md points.
+func TestExitStatusesAreInHelp(t *testing.T) {
 	help := kvdemo(t.Context(), "", "--help").out
-	text, err := os.ReadFile("../../docs/kvdemo.md")
-	require.NoError(t, err)
 	for _, e := range exits {
 		require.Regexp(t, "(?m)^ +"+e.status()+" +"+e.means+"$", help)
-		require.True(t, strings.Contains(string(text), "\n| "+e.status()+" | "+e.means+" |\n"), e.status())
 	}
 	require.Len(t, exits, 7)
 }

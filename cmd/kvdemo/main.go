@@ -11,8 +11,8 @@
 //	kvdemo member, roster, transfer, snapshot, log-level, leader-weight, backup, restore, certs    for operators
 //	kvdemo completion bash      completes commands in a shell
 //
-// Each command explains itself with --help; docs/kvdemo.md is a tour, and has the
-// table of exit statuses that kvdemo --help prints.
+// Each command explains itself with --help, and kvdemo --help has the exit statuses;
+// docs/kvdemo.md is a tour.
 package main
 
 import (
