@@ -178,21 +178,6 @@ func (w *sim) fillDisk() {
 	n.disk.fillUp(w.outage())
 }
 
-// loseLeaderOf lets the leader of some group fall, now that a node's log has stalled,
-// and the log have no room, for longer than the others stand by that leader.
-func (w *sim) loseLeaderOf(full *node) {
-	if w.plan.fallWhenFull == 0 || w.calming || !w.rng.Chance(w.plan.fallWhenFull) {
-		return
-	}
-	if m := w.anyGroup().leading(); m != nil && m.n != full {
-		outage := w.rng.Span(2*electionTime, 6*electionTime)
-		w.reach.Crashes++
-		w.After(0, func() { m.n.crash(true) })
-		w.After(outage, m.n.start)
-		full.disk.fillUp(outage)
-	}
-}
-
 func (w *sim) pause() {
 	if n := w.anyNode(); n != nil {
 		w.reach.Pauses++

@@ -4,19 +4,15 @@
 package nodes
 
 import (
+	"errors"
 	"fmt"
-	"slices"
-	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/replica"
+	"github.com/weftraft/weft/internal/world"
+	"github.com/weftraft/weft/leases"
 )
-
-// campaignReplica has a replica try to become leader.
-func campaignReplica(r *replica.Replica) {
-	_ = r.Campaign() // a refusal is as well
-}
 
 // transfer asks some member to hand leadership to another.
 func (w *sim) transfer(g *group) {
@@ -30,30 +26,6 @@ func (w *sim) transfer(g *group) {
 	w.tell(n.id, "group %d: transfer to %d", g.id, to)
 	m := n.members[g.id]
 	n.bound(func() { m.transfer(to, func(error) {}) })()
-}
-
-func (m *member) transfer(to uint64, end func(error)) {
-	m.call(m.n.w.plan.deadline, 0, func(r *replica.Replica, id replica.Call, by replica.Deadline) {
-		r.TransferLeader(id, to, by)
-	}, func(d replica.Done) { end(d.Err) })
-}
-
-// propose a change of the members at a member.
-func (m *member) change(cc *pb.ConfChangeV2, end func(*pb.ConfState, error)) {
-	m.changeWithin(m.n.w.plan.deadline, cc, end)
-}
-
-func (m *member) changeWithin(deadline time.Duration, cc *pb.ConfChangeV2, end func(*pb.ConfState, error)) {
-	m.n.w.reach.Changes++
-	m.call(deadline, 0, func(r *replica.Replica, id replica.Call, by replica.Deadline) {
-		r.ProposeConfChange(id, cc, by)
-	}, func(d replica.Done) {
-		conf, _ := d.Result.(*pb.ConfState)
-		if d.Err == nil {
-			m.n.w.reach.ChangesDone++
-		}
-		end(conf, d.Err)
-	})
 }
 
 // changeMembers does what an operator might, through any member.
@@ -136,31 +108,74 @@ func (g *group) join(id uint64) {
 	}
 }
 
-// retire shuts down the members that were removed, which all others know.
-func (g *group) retire(conf *pb.ConfState) {
+// wishRoster has the operator ask the leader of a group for other responders.
+func (w *sim) wishRoster(g *group) {
+	m := g.leading()
+	if m == nil || !m.here() || m.n.paused || m.n.plain() {
+		return
+	}
+	var ids []leases.NodeID
 	for id := uint64(1); id <= maxNodes; id++ {
-		if !g.knows(id) || isMember(conf, id) {
-			continue
-		}
-		g.retired[id] = true
-		g.w.reach.Retirements++
-		n := g.w.node(id)
-		if m := n.members[g.id]; m != nil {
-			m.stop()
+		if g.knows(id) && w.lease.Chance(0.7) {
+			ids = append(ids, leases.NodeID(id))
 		}
 	}
+	wanted := []leases.Want{{Nodes: ids}}
+	if w.plan.leasing.spans && w.lease.Chance(0.5) {
+		middle := fmt.Sprintf("%03d", w.lease.IntN(storeKeys))
+		wanted = []leases.Want{{Span: leases.Span{End: middle}, Nodes: ids}, {Span: leases.Span{Start: middle}, Nodes: []leases.NodeID{leases.NodeID(m.n.id)}}}
+	}
+	if len(ids) == 0 {
+		wanted = nil
+	}
+	var mode []leases.TunerMode
+	if w.plan.leasing.tuner && w.lease.Chance(0.6) {
+		mode = []leases.TunerMode{world.Pick(w.lease, leases.TunerOff, leases.TunerWatch, leases.TunerOn, leases.TunerConfigured)}
+		wanted = wanted[:w.lease.IntN(len(wanted)+1)] // the tuner takes keys without an operator's word
+	}
+	w.tell(m.n.id, "group %d: responders %v wanted, tuner %v", g.id, wanted, mode)
+	m.drive.Post(0, func(r *replica.Replica) {
+		if s := r.Status().Leases; s != nil {
+			w.reach.countTuned(s)
+		}
+		switch err := r.SetResponders(wanted, mode...); {
+		case err == nil:
+			w.reach.Wishes++
+			w.reach.TunerSwitches += uint64(len(mode))
+		case !errors.Is(err, leases.ErrNotLeader):
+			w.fail(noFailure, "%v, group %d: responders: %v", m.n, g.id, err)
+		}
+	})
 }
 
-// stop ends the member; the process goes on.
-func (m *member) stop() {
-	m.drive.Stop()
-	m.r.CatchUpWithin(nil, 0, nil)
-	m.local.Close()
-	m.unblock()
-	delete(m.n.members, m.g.id)
+// probe reads at any node. Clients wait for their writes where they read, so clients would
+// not go on to read at a node that is cut off.
+func (w *sim) probe(g *group) {
+	n := w.node(1 + uint64(w.lease.IntN(maxNodes)))
+	m := n.members[g.id]
+	if !n.up || m == nil || !g.knows(n.id) {
+		return
+	}
+	key := uint8(w.lease.IntN(w.plan.keys))
+	if n.paused && m.readAtOnce(key, replica.ReadOptions{}, g.fresh.acked[key]) {
+		w.reach.PermitReadsAtPause++
+	}
+	n.bound(func() { m.read(key, w.plan.deadline, func(error) {}) })()
 }
 
-func isMember(conf *pb.ConfState, id uint64) bool {
-	return slices.Contains(conf.GetVoters(), id) || slices.Contains(conf.GetLearners(), id) ||
-		slices.Contains(conf.GetVotersOutgoing(), id) || slices.Contains(conf.GetLearnersNext(), id)
+// densify has all members of a group that run write plain entries for a while, as
+// before a downgrade that is then put off.
+func (w *sim) densify(g *group) {
+	w.reach.Densified++
+	w.tell(0, "group %d: densify", g.id)
+	w.setDensify(g, true)
+	w.After(w.outage(), func() { w.setDensify(g, false) })
+}
+
+func (w *sim) setDensify(g *group, on bool) {
+	for _, n := range w.running() {
+		if m := n.members[g.id]; m != nil {
+			m.drive.Post(0, func(r *replica.Replica) { r.Densify(on) })
+		}
+	}
 }

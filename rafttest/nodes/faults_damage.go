@@ -134,25 +134,3 @@ func differs(before, after *storage.Engine, group uint64) (what string, bad bool
 	}
 	return what, false
 }
-
-// metDamage ends a process that read what is damaged: its group is out of service.
-func (n *node) metDamage(err error) bool {
-	if n.disk.damage == nil || !errors.Is(err, storage.ErrDamaged) {
-		return false
-	}
-	n.w.reach.DamageMet++
-	n.fail(err)
-	n.repair()
-	return true
-}
-
-// repair gives a node that is down the bytes of its log again.
-func (n *node) repair() {
-	if n.disk.damage == nil {
-		return
-	}
-	if err := n.disk.damage.Repair(); err != nil {
-		n.w.fail(noFailure, "%v: repair the log: %v", n, err)
-	}
-	n.disk.damage = nil
-}

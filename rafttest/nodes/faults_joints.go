@@ -11,38 +11,86 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
-	"github.com/weftraft/weft/internal/world"
 )
 
-// A change of members can stand in a log twice: a member proposes it, hears neither
-// of the leader's verdict nor of the log, and asks again. All members leave out the
-// second, also one whose state has passed both, with a snapshot that its core had no
-// use for. To reach that takes several coincidences, which this fault arranges.
-type repeats struct {
-	every time.Duration // between two times at which a member is deaf
-	// again has leaders append a change already applied, as leaders of earlier
-	// versions did.
-	again bool
-	// uneven has every other node keep much of its log: a leader that needs a snapshot
-	// to serve a member may be followed by a leader that needs none.
-	uneven bool
-}
-
-func (p *plan) drawRepeats(d world.Draws) {
-	r := &p.repeats
-	if r.every = d.Every(0.5, 50*time.Millisecond, 250*time.Millisecond); r.every == 0 {
+// loseLeaderOf lets the leader of some group fall, now that a node's log has stalled,
+// and the log have no room, for longer than the others stand by that leader.
+func (w *sim) loseLeaderOf(full *node) {
+	if w.plan.fallWhenFull == 0 || w.calming || !w.rng.Chance(w.plan.fallWhenFull) {
 		return
 	}
-	r.again, r.uneven = d.Chance(0.8), d.Chance(0.8)
-	if r.uneven {
-		p.retainEntries, p.keepEvery = 4, 5
+	if m := w.anyGroup().leading(); m != nil && m.n != full {
+		outage := w.rng.Span(2*electionTime, 6*electionTime)
+		w.reach.Crashes++
+		w.After(0, func() { m.n.crash(true) })
+		w.After(outage, m.n.start)
+		full.disk.fillUp(outage)
 	}
 }
 
-// keepsMuch reports whether a node keeps much of its log.
-func (r repeats) keepsMuch(node uint64) bool { return r.uneven && node%2 == 0 }
+// loseEarly lets power fail at a node that is about to apply what its log lacks: at once, or when the
+// state has had the time to become durable.
+func (w *sim) loseEarly(n *node) {
+	if w.plan.fallWhenEarly == 0 || w.calming || !w.rng.Chance(w.plan.fallWhenEarly) {
+		return
+	}
+	w.After(w.rng.Span(100*time.Microsecond, 20*time.Millisecond), func() {
+		if !n.up || w.calming {
+			return
+		}
+		w.reach.Crashes++
+		n.crash(true)
+		w.After(w.outage(), n.start)
+	})
+}
+
+// meets perhaps lets something happen at a moment: to the node, or to another.
+func (m *member) meets(at moment) {
+	w := m.n.w
+	j := w.plan.joints
+	if j == nil || w.calming {
+		return
+	}
+	w.joints.Moments[at]++
+	if !j.draws.Chance(j.ambush) {
+		return
+	}
+	n := m.n
+	if up := w.running(); j.draws.Chance(0.5) && len(up) > 0 {
+		n = up[j.draws.IntN(len(up))]
+	}
+	act := j.draws.IntN(8)
+	w.After(j.draws.Within(0, 2*w.plan.costs.Delay), func() {
+		if w.calming || !n.up {
+			return
+		}
+		w.joints.Ambushes++
+		w.tell(n.id, "ambush %d at moment %d", act, at)
+		w.strike(n, m.g, act)
+	})
+}
+
+// strike is the act of an ambush.
+func (w *sim) strike(n *node, g *group, act int) {
+	switch act {
+	case 0, 1:
+		n.crash(act == 0)
+		w.After(w.outage(), n.start)
+	case 2:
+		n.pause(w.outage())
+	case 3:
+		w.isolate(n, w.outage())
+	case 4:
+		n.disk.Slow(20, w.outage())
+	case 5:
+		w.transfer(g)
+	case 6:
+		w.changeMembers(g)
+	case 7:
+		w.wishRoster(g)
+	}
+}
 
 // deafen has a member propose a change, and keeps all news of the change from its
 // node for a time.
@@ -61,12 +109,6 @@ func (w *sim) deafen(g *group) {
 	w.net.deaf[m.n.id] = w.Now() + w.rng.Span(2*electionTime, 8*electionTime)
 	w.tell(m.n.id, "is deaf to appends and verdicts; group %d: change %s", g.id, describeChange(cc))
 	m.n.bound(func() { m.changeWithin(10*electionTime, cc, func(*pb.ConfState, error) {}) })()
-}
-
-// unheard reports whether a message does not get through to a deaf node.
-func (nw *network) unheard(m wire.Message) bool {
-	_, verdict := m.Body.(wire.Verdict)
-	return m.To <= maxNodes && nw.w.Now() < nw.deaf[m.To] && (verdict || m.Class() == wire.ClassAppend)
 }
 
 // offered is called when a member begins to take a snapshot. A deaf member takes its
@@ -107,23 +149,6 @@ func (m *member) appendAgain(msg wire.Message) {
 		m.n.w.reach.AppendedAgain++
 		m.n.w.tell(m.n.id, "group %d: change %s is appended again", m.g.id, describeChange(cc))
 		m.r.Unreachable(maxNodes + 1) // nobody; so that the replica looks at its core
-	}
-}
-
-// passes counts repeated changes in a step of the state machine that its state has
-// passed already.
-func (m *member) passes(a *replica.Apply) {
-	if a.Batch.Index > m.applied {
-		return
-	}
-	w := m.n.w
-	w.reach.StatesAhead++
-	for context, first := range m.g.repeated {
-		for _, at := range m.changesInLog(a.First, a.Batch.Index, []byte(context)) {
-			if at > first {
-				w.reach.RepeatsPassed++
-			}
-		}
 	}
 }
 
