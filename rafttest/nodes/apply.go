@@ -113,7 +113,7 @@ func (m *member) appliesEarly(index uint64) {
 	entries, bytes := m.unstored.upTo(index)
 	if entries > 0 {
 		m.n.w.reach.EarlyApplies++
-		m.n.w.loseEarly(m.n)
+		m.n.w.faults.early(m.n)
 	}
 	if most := m.mostEarly(); bytes > most {
 		m.n.w.fail(budgets, "%v, group %d applies up to %d: %d bytes of that are not in its log, the bound is %d", m.n, m.g.id, index, bytes, most)

@@ -32,8 +32,8 @@ type client struct {
 const mostTries = 10
 
 func (w *sim) addClient(g *group) *client {
-	c := &client{w: w, g: g, id: len(w.clients) + 1, near: g.founders[w.cli.IntN(len(g.founders))]}
-	w.clients = append(w.clients, c)
+	c := &client{w: w, g: g, id: w.clients + 1, near: g.founders[w.cli.IntN(len(g.founders))]}
+	w.clients++
 	c.later()
 	return c
 }
@@ -53,7 +53,7 @@ func (c *client) next() {
 		return
 	}
 	w.history.operations++
-	op := &operation{id: w.history.operations, client: c, call: w.history.stamp(), session: c.session}
+	op := &operation{id: w.history.operations, client: c.id, group: c.g.id, call: w.history.stamp(), session: c.session}
 	if c.session == 0 {
 		op.verb = verbOpen
 		c.try(op)

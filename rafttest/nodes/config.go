@@ -84,7 +84,7 @@ func (r recorder) RecordCoding(e raft.CodingEvent) {
 	r.m.n.w.reach.RecordCoding(e)
 	switch e.Kind {
 	case raft.CodingFallback, raft.CodingHedged, raft.CodingChecked, raft.CodingRecovery:
-		r.m.meets(momentRaised)
+		r.m.n.w.faults.meets(r.m, momentRaised)
 	}
 }
 

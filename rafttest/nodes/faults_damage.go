@@ -17,31 +17,31 @@ import (
 // log must find the damage when it is opened, or when it reads the entry. Where the
 // damage shows only in a read, the node runs with the damage; otherwise the operator
 // repairs the files before the node starts again.
-func (w *sim) damageLog() {
-	n := w.anyNode()
+func (f faults) damageLog() {
+	n := f.anyNode()
 	if n == nil || n.disk.damage != nil {
 		return
 	}
 	n.crash(true)
 	d := &n.disk
 	if err := d.Crash(world.None); err != nil { // no torn tail that looks like damage
-		w.fail(noFailure, "%v: crash: %v", n, err)
+		f.fail(noFailure, "%v: crash: %v", n, err)
 		return
 	}
 	whole := d.Copy()
 	x, err := d.Damage()
 	if err != nil {
-		w.fail(noFailure, "%v: damage the log: %v", n, err)
+		f.fail(noFailure, "%v: damage the log: %v", n, err)
 		return
 	}
-	w.After(w.outage(), n.start)
+	f.After(f.outage(), n.start)
 	if x == nil {
 		return
 	}
-	w.tell(n.id, "damage: %s", x.Detail)
+	f.tell(n.id, "damage: %s", x.Detail)
 	before, err := d.openLog(whole)
 	if err != nil {
-		w.fail(noFailure, "%v: open the log before its damage: %v", n, err)
+		f.fail(noFailure, "%v: open the log before its damage: %v", n, err)
 		return
 	}
 	d.damage = x

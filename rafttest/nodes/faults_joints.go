@@ -14,126 +14,124 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
-// loseLeaderOf lets the leader of some group fall, now that a node's log has stalled,
+// stalled lets the leader of some group fall, now that a node's log has stalled,
 // and the log have no room, for longer than the others stand by that leader.
-func (w *sim) loseLeaderOf(full *node) {
-	if w.plan.fallWhenFull == 0 || w.calming || !w.rng.Chance(w.plan.fallWhenFull) {
+func (f faults) stalled(full *node) {
+	if f.plan.fallWhenFull == 0 || f.calming || !f.rng.Chance(f.plan.fallWhenFull) {
 		return
 	}
-	if m := w.anyGroup().leading(); m != nil && m.n != full {
-		outage := w.rng.Span(2*electionTime, 6*electionTime)
-		w.reach.Crashes++
-		w.After(0, func() { m.n.crash(true) })
-		w.After(outage, m.n.start)
+	if m := f.anyGroup().leading(); m != nil && m.n != full {
+		outage := f.rng.Span(2*electionTime, 6*electionTime)
+		f.reach.Crashes++
+		f.After(0, func() { m.n.crash(true) })
+		f.After(outage, m.n.start)
 		full.disk.fillUp(outage)
 	}
 }
 
-// loseEarly lets power fail at a node that is about to apply what its log lacks: at once, or when the
+// early lets power fail at a node that is about to apply what its log lacks: at once, or when the
 // state has had the time to become durable.
-func (w *sim) loseEarly(n *node) {
-	if w.plan.fallWhenEarly == 0 || w.calming || !w.rng.Chance(w.plan.fallWhenEarly) {
+func (f faults) early(n *node) {
+	if f.plan.fallWhenEarly == 0 || f.calming || !f.rng.Chance(f.plan.fallWhenEarly) {
 		return
 	}
-	w.After(w.rng.Span(100*time.Microsecond, 20*time.Millisecond), func() {
-		if !n.up || w.calming {
+	f.After(f.rng.Span(100*time.Microsecond, 20*time.Millisecond), func() {
+		if !n.up || f.calming {
 			return
 		}
-		w.reach.Crashes++
+		f.reach.Crashes++
 		n.crash(true)
-		w.After(w.outage(), n.start)
+		f.After(f.outage(), n.start)
 	})
 }
 
 // meets perhaps lets something happen at a moment: to the node, or to another.
-func (m *member) meets(at moment) {
-	w := m.n.w
-	j := w.plan.joints
-	if j == nil || w.calming {
+func (f faults) meets(m *member, at moment) {
+	j := f.plan.joints
+	if j == nil || f.calming {
 		return
 	}
-	w.joints.Moments[at]++
+	f.joints.Moments[at]++
 	if !j.draws.Chance(j.ambush) {
 		return
 	}
 	n := m.n
-	if up := w.running(); j.draws.Chance(0.5) && len(up) > 0 {
+	if up := f.running(); j.draws.Chance(0.5) && len(up) > 0 {
 		n = up[j.draws.IntN(len(up))]
 	}
 	act := j.draws.IntN(8)
-	w.After(j.draws.Within(0, 2*w.plan.costs.Delay), func() {
-		if w.calming || !n.up {
+	f.After(j.draws.Within(0, 2*f.plan.costs.Delay), func() {
+		if f.calming || !n.up {
 			return
 		}
-		w.joints.Ambushes++
-		w.tell(n.id, "ambush %d at moment %d", act, at)
-		w.strike(n, m.g, act)
+		f.joints.Ambushes++
+		f.tell(n.id, "ambush %d at moment %d", act, at)
+		f.strike(n, m.g, act)
 	})
 }
 
 // strike is the act of an ambush.
-func (w *sim) strike(n *node, g *group, act int) {
+func (f faults) strike(n *node, g *group, act int) {
 	switch act {
 	case 0, 1:
 		n.crash(act == 0)
-		w.After(w.outage(), n.start)
+		f.After(f.outage(), n.start)
 	case 2:
-		n.pause(w.outage())
+		n.pause(f.outage())
 	case 3:
-		w.isolate(n, w.outage())
+		f.isolate(n, f.outage())
 	case 4:
-		n.disk.Slow(20, w.outage())
+		n.disk.Slow(20, f.outage())
 	case 5:
-		w.transfer(g)
+		f.transfer(g)
 	case 6:
-		w.changeMembers(g)
+		f.changeMembers(g)
 	case 7:
-		w.wishRoster(g)
+		f.wishRoster(g)
 	}
 }
 
 // deafen has a member propose a change, and keeps all news of the change from its
 // node for a time.
-func (w *sim) deafen(g *group) {
+func (f faults) deafen(g *group) {
 	leader := g.leading()
 	if leader == nil || len(leader.conf().GetVotersOutgoing()) > 0 {
 		return
 	}
 	others := slices.DeleteFunc(g.membersOf(leader.conf()), func(m *member) bool { return m == leader })
-	changes := w.drawChange(g, leader, leader.conf())
+	changes := f.drawChange(g, leader, leader.conf())
 	if len(others) == 0 || len(changes) == 0 {
 		return
 	}
-	m, cc := others[w.rng.IntN(len(others))], &pb.ConfChangeV2{Changes: changes}
-	w.reach.Deafened++
-	w.net.deaf[m.n.id] = w.Now() + w.rng.Span(2*electionTime, 8*electionTime)
-	w.tell(m.n.id, "is deaf to appends and verdicts; group %d: change %s", g.id, describeChange(cc))
+	m, cc := others[f.rng.IntN(len(others))], &pb.ConfChangeV2{Changes: changes}
+	f.reach.Deafened++
+	f.net.deaf[m.n.id] = f.Now() + f.rng.Span(2*electionTime, 8*electionTime)
+	f.tell(m.n.id, "is deaf to appends and verdicts; group %d: change %s", g.id, describeChange(cc))
 	m.n.bound(func() { m.changeWithin(10*electionTime, cc, func(*pb.ConfState, error) {}) })()
 }
 
 // offered is called when a member begins to take a snapshot. A deaf member takes its
 // time, and its group gets another leader, with the log.
-func (m *member) offered() {
-	w := m.n.w
+func (f faults) offered(m *member) {
 	leader := m.g.leading()
-	if leader == nil || w.Now() > w.net.deaf[m.n.id] {
+	if leader == nil || f.Now() > f.net.deaf[m.n.id] {
 		return
 	}
 	m.n.disk.Slow(20, electionTime/2)
 	for _, id := range leader.conf().GetVoters() {
-		if w.plan.repeats.keepsMuch(id) && id != m.n.id && id != leader.n.id {
-			w.After(0, leader.n.bound(func() { leader.transfer(id, func(error) {}) }))
+		if f.plan.repeats.keepsMuch(id) && id != m.n.id && id != leader.n.id {
+			f.After(0, leader.n.bound(func() { leader.transfer(id, func(error) {}) }))
 			return
 		}
 	}
 }
 
-// appendAgain appends a change to the log of a leader that has applied the
+// delivered appends a change to the log of a leader that has applied the
 // change.
-func (m *member) appendAgain(msg wire.Message) {
+func (f faults) delivered(m *member, msg wire.Message) {
 	p, ok := msg.Body.(wire.Proposal)
 	st := m.core.State()
-	if !ok || !p.ConfChange || !m.n.w.plan.repeats.again || p.Term != st.Term {
+	if !ok || !p.ConfChange || !f.plan.repeats.again || p.Term != st.Term {
 		return
 	}
 	cc := &pb.ConfChangeV2{}
@@ -146,8 +144,8 @@ func (m *member) appendAgain(msg wire.Message) {
 	}
 	if m.core.ProposeConfChange(cc) == nil {
 		m.g.repeated[string(cc.GetContext())] = made[0]
-		m.n.w.reach.AppendedAgain++
-		m.n.w.tell(m.n.id, "group %d: change %s is appended again", m.g.id, describeChange(cc))
+		f.reach.AppendedAgain++
+		f.tell(m.n.id, "group %d: change %s is appended again", m.g.id, describeChange(cc))
 		m.r.Unreachable(maxNodes + 1) // nobody; so that the replica looks at its core
 	}
 }

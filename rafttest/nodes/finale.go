@@ -14,18 +14,12 @@ import (
 	"github.com/weftraft/weft/internal/catchup"
 )
 
-// finaleTime is how long the nodes may take, once the faults are over, until all
-// is well.
-const finaleTime = 80 * electionTime
-
 // finale is the second phase: links are mended, all nodes run, and each group
 // must elect a leader, take a command at every member, and bring all members to
 // one state.
 type finale struct {
 	w      *sim
 	probes map[probeID]*probe
-	done   bool
-	took   time.Duration
 }
 
 type probeID struct{ group, node uint64 }
@@ -59,8 +53,8 @@ func (w *sim) calm() {
 		}
 	}
 	w.calmGates()
-	w.finale = &finale{w: w, probes: map[probeID]*probe{}}
-	w.finale.look()
+	f := &finale{w: w, probes: map[probeID]*probe{}}
+	f.look()
 }
 
 // look sees how far they have come, and comes back later.
@@ -75,7 +69,7 @@ func (f *finale) look() {
 	switch {
 	case w.failure != nil:
 	case missing == "":
-		f.done, f.took = true, w.Now()-w.plan.duration
+		w.end = ending{true, w.Now() - w.plan.duration}
 		w.tell(0, "all is well")
 		for _, g := range w.groups {
 			g.compare()
@@ -161,7 +155,7 @@ func (g *group) compare() {
 		}
 	}
 	for _, op := range w.history.ops {
-		if op.client.g == g && op.finished && op.verb != verbGet && !g.effects[op.id] {
+		if op.group == g.id && op.finished && op.verb != verbGet && !g.effects[op.id] {
 			w.fail(nothingLost, "group %d: operation %d was acknowledged, and has no effect", g.id, op.id)
 		}
 	}

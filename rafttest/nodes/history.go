@@ -31,7 +31,7 @@ func (h *history) try(op *operation) command {
 
 // access is the operation on its key, as the client saw it.
 func (op *operation) access() register.Access {
-	a := register.Access{Client: op.client.id, Kind: register.Swap, Call: op.call, Return: op.ret,
+	a := register.Access{Client: op.client, Kind: register.Swap, Call: op.call, Return: op.ret,
 		Value: op.value, Old: op.old, Swapped: op.result.done, Known: op.finished}
 	switch op.verb {
 	case verbGet:
@@ -54,7 +54,8 @@ type operation struct {
 	acked     uint64
 	session   session.ID
 	padding   int
-	client    *client
+	client    int
+	group     uint64
 	call, ret int64
 	result    answer
 	finished  bool // the client has the result

@@ -172,7 +172,7 @@ func (m *member) message(msg wire.Message) {
 	if err := m.drive.Deliver(msg); err != nil {
 		w.fail(noFailure, "%v refuses a message of node %d: %v", m.n, msg.From, err)
 	}
-	m.appendAgain(msg)
+	w.faults.delivered(m, msg)
 }
 
 // ticked lets a tick pass. A tick still waiting for the loop swallows the next.

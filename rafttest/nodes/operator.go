@@ -15,22 +15,22 @@ import (
 )
 
 // transfer asks some member to hand leadership to another.
-func (w *sim) transfer(g *group) {
-	n, leader := w.anyNode(), g.leading()
+func (f faults) transfer(g *group) {
+	n, leader := f.anyNode(), g.leading()
 	if n == nil || leader == nil || n.members[g.id] == nil {
 		return
 	}
 	voters := leader.conf().GetVoters()
-	to := voters[w.rng.IntN(len(voters))]
-	w.reach.Transfers++
-	w.tell(n.id, "group %d: transfer to %d", g.id, to)
+	to := voters[f.rng.IntN(len(voters))]
+	f.reach.Transfers++
+	f.tell(n.id, "group %d: transfer to %d", g.id, to)
 	m := n.members[g.id]
 	n.bound(func() { m.transfer(to, func(error) {}) })()
 }
 
 // changeMembers does what an operator might, through any member.
-func (w *sim) changeMembers(g *group) {
-	leader, n := g.leading(), w.anyNode()
+func (f faults) changeMembers(g *group) {
+	leader, n := g.leading(), f.anyNode()
 	if leader == nil || n == nil || n.members[g.id] == nil {
 		return
 	}
@@ -38,24 +38,24 @@ func (w *sim) changeMembers(g *group) {
 	if len(conf.GetVotersOutgoing()) > 0 {
 		return
 	}
-	changes := w.drawChange(g, leader, conf)
+	changes := f.drawChange(g, leader, conf)
 	if len(changes) == 0 {
 		return
 	}
 	cc := &pb.ConfChangeV2{Changes: changes}
-	w.tell(n.id, "group %d: change %s", g.id, describeChange(cc))
+	f.tell(n.id, "group %d: change %s", g.id, describeChange(cc))
 	m := n.members[g.id]
 	n.bound(func() { m.change(cc, func(*pb.ConfState, error) {}) })()
 }
 
-func (w *sim) drawChange(g *group, leader *member, conf *pb.ConfState) (changes []*pb.ConfChangeSingle) {
+func (f faults) drawChange(g *group, leader *member, conf *pb.ConfState) (changes []*pb.ConfChangeSingle) {
 	voters, learners := conf.GetVoters(), conf.GetLearners()
 	joiner := g.joiner()
-	switch k := w.rng.IntN(6); {
+	switch k := f.rng.IntN(6); {
 	case k == 0 && len(learners) > 0:
 		return []*pb.ConfChangeSingle{single(pb.ConfChangeAddNode, learners[0])}
 	case k == 1 && len(learners) > 0:
-		return []*pb.ConfChangeSingle{single(pb.ConfChangeRemoveNode, learners[w.rng.IntN(len(learners))])}
+		return []*pb.ConfChangeSingle{single(pb.ConfChangeRemoveNode, learners[f.rng.IntN(len(learners))])}
 	case k == 2 && joiner != 0 && len(learners) < 2:
 		g.join(joiner)
 		return []*pb.ConfChangeSingle{single(pb.ConfChangeAddLearnerNode, joiner)}
@@ -64,10 +64,10 @@ func (w *sim) drawChange(g *group, leader *member, conf *pb.ConfState) (changes 
 		return []*pb.ConfChangeSingle{single(pb.ConfChangeAddNode, joiner)}
 	case k == 4 && joiner != 0 && len(voters) > 1: // a swap of two members, through a joint configuration
 		g.join(joiner)
-		return []*pb.ConfChangeSingle{single(pb.ConfChangeAddNode, joiner), single(pb.ConfChangeRemoveNode, voters[w.rng.IntN(len(voters))])}
+		return []*pb.ConfChangeSingle{single(pb.ConfChangeAddNode, joiner), single(pb.ConfChangeRemoveNode, voters[f.rng.IntN(len(voters))])}
 	case len(voters) > 2:
-		out := voters[w.rng.IntN(len(voters))]
-		if w.rng.Chance(0.3) {
+		out := voters[f.rng.IntN(len(voters))]
+		if f.rng.Chance(0.3) {
 			out = leader.n.id
 		}
 		return []*pb.ConfChangeSingle{single(pb.ConfChangeRemoveNode, out)}
@@ -109,71 +109,71 @@ func (g *group) join(id uint64) {
 }
 
 // wishRoster has the operator ask the leader of a group for other responders.
-func (w *sim) wishRoster(g *group) {
+func (f faults) wishRoster(g *group) {
 	m := g.leading()
 	if m == nil || !m.here() || m.n.paused || m.n.plain() {
 		return
 	}
 	var ids []leases.NodeID
 	for id := uint64(1); id <= maxNodes; id++ {
-		if g.knows(id) && w.lease.Chance(0.7) {
+		if g.knows(id) && f.lease.Chance(0.7) {
 			ids = append(ids, leases.NodeID(id))
 		}
 	}
 	wanted := []leases.Want{{Nodes: ids}}
-	if w.plan.leasing.spans && w.lease.Chance(0.5) {
-		middle := fmt.Sprintf("%03d", w.lease.IntN(storeKeys))
+	if f.plan.leasing.spans && f.lease.Chance(0.5) {
+		middle := fmt.Sprintf("%03d", f.lease.IntN(storeKeys))
 		wanted = []leases.Want{{Span: leases.Span{End: middle}, Nodes: ids}, {Span: leases.Span{Start: middle}, Nodes: []leases.NodeID{leases.NodeID(m.n.id)}}}
 	}
 	if len(ids) == 0 {
 		wanted = nil
 	}
 	var mode []leases.TunerMode
-	if w.plan.leasing.tuner && w.lease.Chance(0.6) {
-		mode = []leases.TunerMode{world.Pick(w.lease, leases.TunerOff, leases.TunerWatch, leases.TunerOn, leases.TunerConfigured)}
-		wanted = wanted[:w.lease.IntN(len(wanted)+1)] // the tuner takes keys without an operator's word
+	if f.plan.leasing.tuner && f.lease.Chance(0.6) {
+		mode = []leases.TunerMode{world.Pick(f.lease, leases.TunerOff, leases.TunerWatch, leases.TunerOn, leases.TunerConfigured)}
+		wanted = wanted[:f.lease.IntN(len(wanted)+1)] // the tuner takes keys without an operator's word
 	}
-	w.tell(m.n.id, "group %d: responders %v wanted, tuner %v", g.id, wanted, mode)
+	f.tell(m.n.id, "group %d: responders %v wanted, tuner %v", g.id, wanted, mode)
 	m.drive.Post(0, func(r *replica.Replica) {
 		if s := r.Status().Leases; s != nil {
-			w.reach.countTuned(s)
+			f.reach.countTuned(s)
 		}
 		switch err := r.SetResponders(wanted, mode...); {
 		case err == nil:
-			w.reach.Wishes++
-			w.reach.TunerSwitches += uint64(len(mode))
+			f.reach.Wishes++
+			f.reach.TunerSwitches += uint64(len(mode))
 		case !errors.Is(err, leases.ErrNotLeader):
-			w.fail(noFailure, "%v, group %d: responders: %v", m.n, g.id, err)
+			f.fail(noFailure, "%v, group %d: responders: %v", m.n, g.id, err)
 		}
 	})
 }
 
 // probe reads at any node. Clients wait for their writes where they read, so clients would
 // not go on to read at a node that is cut off.
-func (w *sim) probe(g *group) {
-	n := w.node(1 + uint64(w.lease.IntN(maxNodes)))
+func (f faults) probe(g *group) {
+	n := f.node(1 + uint64(f.lease.IntN(maxNodes)))
 	m := n.members[g.id]
 	if !n.up || m == nil || !g.knows(n.id) {
 		return
 	}
-	key := uint8(w.lease.IntN(w.plan.keys))
+	key := uint8(f.lease.IntN(f.plan.keys))
 	if n.paused && m.readAtOnce(key, replica.ReadOptions{}, g.fresh.acked[key]) {
-		w.reach.PermitReadsAtPause++
+		f.reach.PermitReadsAtPause++
 	}
-	n.bound(func() { m.read(key, w.plan.deadline, func(error) {}) })()
+	n.bound(func() { m.read(key, f.plan.deadline, func(error) {}) })()
 }
 
 // densify has all members of a group that run write plain entries for a while, as
 // before a downgrade that is then put off.
-func (w *sim) densify(g *group) {
-	w.reach.Densified++
-	w.tell(0, "group %d: densify", g.id)
-	w.setDensify(g, true)
-	w.After(w.outage(), func() { w.setDensify(g, false) })
+func (f faults) densify(g *group) {
+	f.reach.Densified++
+	f.tell(0, "group %d: densify", g.id)
+	f.setDensify(g, true)
+	f.After(f.outage(), func() { f.setDensify(g, false) })
 }
 
-func (w *sim) setDensify(g *group, on bool) {
-	for _, n := range w.running() {
+func (f faults) setDensify(g *group, on bool) {
+	for _, n := range f.running() {
 		if m := n.members[g.id]; m != nil {
 			m.drive.Post(0, func(r *replica.Replica) { r.Densify(on) })
 		}

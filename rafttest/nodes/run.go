@@ -24,6 +24,7 @@ func run(seed uint64, opts options) result {
 
 func newSim(seed uint64, opts options) *sim {
 	w := &sim{opts: opts, rng: world.NewDraws(seed, 1), nets: world.NewDraws(seed, 2), disks: world.NewDraws(seed, 3), cli: world.NewDraws(seed, 4), lease: world.NewDraws(seed, 6), gated: world.NewDraws(seed, 13), names: world.NewDraws(seed, 15), logNames: world.NewDraws(seed, 42), originals: map[nameKey]wire.Raft{}}
+	w.faults = faults{w}
 	w.story = world.NewStory(&w.Agenda, opts.Trace)
 	w.plan = drawPlan(seed, opts)
 	if w.plan.leasing.on {
@@ -48,10 +49,7 @@ func (w *sim) result(seed uint64) result {
 	}
 	w.reach.Fetched, w.reach.FetchesResumed, w.reach.SourcesAbandoned = w.fetched.Fetched, w.fetched.Resumed, w.fetched.Abandoned
 	w.reach.NetworkCounts = w.net.NetworkCounts
-	r := result{Seed: seed, Hash: w.story.Hash, Lines: w.story.Lines, Events: w.events, Plan: w.plan.String(), Reached: w.reach, Joints: w.joints, Gates: w.gateReach}
-	if w.finale != nil {
-		r.Recovery = w.finale.took
-	}
+	r := result{Seed: seed, Hash: w.story.Hash, Lines: w.story.Lines, Events: w.events, Plan: w.plan.String(), Reached: w.reach, Joints: w.joints, Gates: w.gateReach, Recovery: w.end.took}
 	if w.failure != nil {
 		r.Err, r.Story = w.failure, w.story.Recent()
 	}
@@ -83,10 +81,15 @@ func (w *sim) found(seed uint64) {
 
 // begin plans what is to happen: faults, clients, and the calm.
 func (w *sim) begin() {
-	w.beginFaults()
-	w.beginGates()
+	f := faults{w}
+	f.begin()
+	for i := range w.plan.gates.gates {
+		w.gates = append(w.gates, &gate{w: w, id: maxNodes + 1 + uint64(i)})
+		w.gates[i].start()
+	}
+	f.beginGates()
 	if w.opts.Brief { // nothing happens without a leader
-		w.After(tickTime, w.campaign)
+		w.After(tickTime, f.campaign)
 	}
 	for _, g := range w.groups {
 		for range w.plan.clients {
@@ -97,7 +100,7 @@ func (w *sim) begin() {
 }
 
 func (w *sim) run() {
-	for w.failure == nil && (w.finale == nil || !w.finale.done) {
+	for w.failure == nil && !w.end.done {
 		w.next()
 	}
 	w.checkHistory()
@@ -115,10 +118,10 @@ func (w *sim) checkHistory() {
 	}
 	by := map[place][]*operation{}
 	for _, op := range w.history.ops {
-		if !op.finished && (op.verb == verbGet || !op.client.g.effects[op.id]) {
+		if !op.finished && (op.verb == verbGet || !w.groups[op.group-1].effects[op.id]) {
 			continue // the result was not seen, or the operation never took effect
 		}
-		at := place{op.client.g.id, op.key}
+		at := place{op.group, op.key}
 		by[at] = append(by[at], op)
 	}
 	for _, g := range w.groups {

@@ -15,8 +15,9 @@ import (
 
 // scenario is a run without faults but those that a test makes.
 type scenario struct {
-	*sim
-	t *testing.T
+	faults
+	t       *testing.T
+	clients []*client
 }
 
 // quiet takes all faults out of a plan, and makes the nodes ordinary ones.
@@ -35,17 +36,23 @@ func quiet(p *plan) {
 
 // newScenario begins a run in which every group has a leader.
 func newScenario(t *testing.T, seed uint64, tune func(*plan)) *scenario {
-	s := &scenario{t: t, sim: newSim(seed, options{tune: func(p *plan) {
+	s := &scenario{t: t, faults: faults{newSim(seed, options{tune: func(p *plan) {
 		quiet(p)
 		if tune != nil {
 			tune(p)
 		}
-	}})}
+	}})}}
 	s.found(seed)
 	for _, g := range s.groups {
 		require.True(t, s.until(20*electionTime, func() bool { return g.leading() != nil }), "no leader: %v", s.failure)
 	}
 	return s
+}
+
+func (s *scenario) addClient(g *group) *client {
+	c := s.sim.addClient(g)
+	s.clients = append(s.clients, c)
+	return c
 }
 
 // ok fails the test if an invariant does not hold.
@@ -81,7 +88,7 @@ func (s *scenario) end() {
 	}
 	s.plan.duration = s.Now()
 	s.calm()
-	s.reaches(2*finaleTime, "rest", func() bool { return s.finale.done })
+	s.reaches(2*finaleTime, "rest", func() bool { return s.sim.end.done })
 	s.checkHistory()
 	s.ok("in the end")
 }

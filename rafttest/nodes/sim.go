@@ -27,7 +27,8 @@ type sim struct {
 	nodes   []*node // by id, from 1
 	groups  []*group
 	net     network
-	clients []*client
+	faults  provoker
+	clients int
 	gates   []*gate
 	gated   world.Draws // for gateways
 	history history
@@ -39,12 +40,37 @@ type sim struct {
 	events    uint64
 	late      time.Duration // the most that a call ended behind its deadline
 	calming   bool
-	finale    *finale
+	end       ending
 	failure   *world.Violation
 }
 
-// mostEvents bounds a run: a run with more events makes no progress.
-const mostEvents = 3_000_000
+// ending is how a run ends: all is well, so long after the last fault.
+type ending struct {
+	done bool
+	took time.Duration
+}
+
+// provoker hears of the moments at which bad luck hurts most. It is [faults]; the world
+// does not know which faults there are.
+type provoker interface {
+	// meets hears of a moment at a member.
+	meets(m *member, at moment)
+	// stalled hears of a log without room, torn of a write that power has ended, early of
+	// a node that is about to apply what its log lacks.
+	stalled(n *node)
+	torn(n *node)
+	early(n *node)
+	// offered hears of a member that begins to take a snapshot, delivered of each message.
+	offered(m *member)
+	delivered(m *member, msg wire.Message)
+}
+
+// mostEvents bounds a run: a run with more events makes no progress. finaleTime is how long
+// the nodes may take, once the faults are over, until all is well.
+const (
+	mostEvents = 3_000_000
+	finaleTime = 80 * electionTime
+)
 
 // next lets the next event happen.
 func (w *sim) next() {

@@ -57,7 +57,7 @@ func (m *member) TurnEnds() {
 	status := m.r.Brief()
 	if status.Role == raft.StateLeader && m.role != raft.StateLeader {
 		m.g.elected(m.n, status.Term)
-		m.meets(momentElected)
+		m.n.w.faults.meets(m, momentElected)
 	}
 	m.role = status.Role
 	m.gauges(&status)
@@ -108,9 +108,9 @@ func (m *member) Send(messages []wire.Message) {
 func (m *member) sending(msg *pb.Message) {
 	switch msg.GetType() {
 	case pb.MsgTimeoutNow:
-		m.meets(momentTransfer)
+		m.n.w.faults.meets(m, momentTransfer)
 	case raft.MsgLeases:
-		m.meets(momentLeased)
+		m.n.w.faults.meets(m, momentLeased)
 	}
 }
 
@@ -151,7 +151,7 @@ func (m *member) appends(ents []*pb.Entry) {
 		m.own.term, m.own.index = term, index
 	}
 	if slices.ContainsFunc(ents, func(e *pb.Entry) bool { return e.GetType() != pb.EntryNormal }) {
-		m.meets(momentAppended)
+		m.n.w.faults.meets(m, momentAppended)
 	}
 }
 
