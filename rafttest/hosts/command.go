@@ -8,6 +8,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math"
+
+	"github.com/weftraft/weft/rafttest/internal/register"
 )
 
 // A command as the log carries it:
@@ -69,6 +72,7 @@ type commandID uint64
 func newCommandID(client int, seq uint32) commandID { return commandID(client)<<32 | commandID(seq) }
 
 func (id commandID) client() int { return int(id >> 32) }
+
 func (id commandID) seq() uint32 { return uint32(id) }
 
 type command struct {
@@ -156,3 +160,12 @@ func fill(b []byte, value uint32) {
 		b = b[copy(b, word[:]):]
 	}
 }
+
+// access is a client's operation on a key.
+type access struct {
+	register.Access
+	key byte
+}
+
+// never is the return of a call without an answer.
+const never = math.MaxInt64

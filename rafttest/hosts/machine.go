@@ -182,3 +182,20 @@ func (m *machine) resume() {
 		m.run(f)
 	}
 }
+
+// countLeases adds up the counts of a process's leases, at the process's end.
+func (m *machine) countLeases() {
+	if m.proc == nil || !m.lib.Leased {
+		return
+	}
+	s := m.proc.common().core.(leasedCore).LeaseStatus()
+	m.w.leases.Add(leaseReach{
+		LocalReads: s.Reads.Local, LeaderReads: s.Reads.Leader, WaitedReads: s.Reads.Waited, HeldReads: s.Reads.Held,
+		Redirected: s.Reads.Redirected, NoteCommits: s.Reads.NoteCommits,
+		Granted: s.Counts.Granted, Revoked: s.Counts.Revoked, Confirmed: s.Counts.Confirmed, Lapsed: s.Counts.Lapsed,
+		Adopted: s.Counts.Adopted, Removed: s.Counts.Removed, Restored: s.Counts.Restored,
+	})
+	if s.Reads.Refused+s.Counts.Refused > 0 {
+		m.w.fail("n%d refuses %d messages about leases", m.id, s.Reads.Refused+s.Counts.Refused)
+	}
+}

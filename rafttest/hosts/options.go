@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/weftraft/weft/internal/world"
+	"github.com/weftraft/weft/raft"
 )
 
 // kind is a kind of host.
@@ -84,3 +85,29 @@ func (r reach) Missing() []string { return world.Zeros(r) }
 
 // String lists the counts, some to a line.
 func (r reach) String() string { return world.Table(r) }
+
+// leaseReach counts the events of runs with leases.
+type leaseReach struct {
+	LocalReads, LeaderReads, WaitedReads, HeldReads, Redirected, NoteCommits uint64
+	Granted, Revoked, Confirmed, Lapsed, Adopted, Removed, Restored          uint64
+	Renamed, Retired, PermitReads                                            uint64
+}
+
+// Add adds the counts of another run.
+func (r *leaseReach) Add(o leaseReach) { world.AddCounts(r, o) }
+
+// Missing returns the names of what was never reached.
+func (r leaseReach) Missing() []string { return world.Zeros(r) }
+
+// String lists the counts, some to a line.
+func (r leaseReach) String() string { return world.Table(r) }
+
+// RecordCoding counts a core's reports.
+func (r *reach) RecordCoding(e raft.CodingEvent) {
+	switch e.Kind {
+	case raft.CodingFallback, raft.CodingHedged:
+		r.Riders++
+	case raft.CodingHeldBack:
+		r.HeldBack++
+	}
+}

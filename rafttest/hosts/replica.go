@@ -9,10 +9,12 @@ import (
 	"hash/crc32"
 	"time"
 
-	pb "go.etcd.io/raft/v3/raftpb"
-	"go.etcd.io/raft/v3/tracker"
 	"google.golang.org/protobuf/proto"
 
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 )
@@ -252,3 +254,35 @@ func unmarshal(data []byte) *pb.Message {
 }
 
 func word(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
+
+// densify tells a core to write plain entries, if the operator wants it so.
+func (r *replica) densify() {
+	if c, ok := r.core.(codedCore); ok && r.w.roll.densify {
+		c.Densify(true)
+	}
+}
+
+// checkCoding looks at a core's memory for coding, and at its reported
+// progress.
+func (r *replica) checkCoding() {
+	c, ok := r.core.(codedCore)
+	if !ok || !r.m.lib.Coded {
+		return
+	}
+	s := c.CodingStatus()
+	if most := codingMemory + maxCommand; s.Memory > most {
+		r.w.fail("n%d keeps %d bytes of units; %d are allowed, and one entry", r.m.id, s.Memory, codingMemory)
+	}
+	if applied := r.core.State().Applied; s.Completed < applied {
+		r.w.fail("n%d has applied %d and says that it has payloads up to %d", r.m.id, applied, s.Completed)
+	}
+}
+
+// isCoded reports whether an entry is stored as an envelope.
+func (w *sim) isCoded(e *pb.Entry) bool {
+	prefix := 0
+	if w.opts.Kind == cockroachLike {
+		prefix = headLen
+	}
+	return e.GetType() == pb.EntryNormal && ecraft.IsEnvelope(e.GetData(), prefix)
+}
