@@ -3,7 +3,10 @@
 
 package hosts
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // bug is a mistake that is made on purpose, in a host or around a library.
 type bug byte
@@ -58,8 +61,8 @@ func (b bug) String() string {
 	return fmt.Sprintf("Bug(%d)", byte(b))
 }
 
-// wrap puts a mistake around a core.
-func (b bug) wrap(c core, m *machine) core {
+// wrap puts a mistake around the core of a machine with a disk and a clock.
+func (b bug) wrap(c core, id uint64, d *disk, now func() time.Duration) core {
 	switch b {
 	case needsContext:
 		return &contextual{core: c}
@@ -80,21 +83,21 @@ func (b bug) wrap(c core, m *machine) core {
 				return d
 			}}
 	case rewritesStored:
-		return rewriter{c, m.disk}
+		return rewriter{c, d}
 	case sendsLocalsFirst:
 		return localsFirst{c}
 	case countsAnswers:
 		return &answerCounter{core: c, sent: map[uint64][]uint64{}}
 	case sendsNewTypes:
-		return newTypes{c, m}
+		return newTypes{c, id}
 	case saysMatchAhead:
 		return matchAhead{c}
 	case holdsBack:
-		return &holder{core: c, m: m}
+		return &holder{core: c, now: now}
 	case marshalsAgain:
 		return remarshaller{c}
 	case trustsOrder:
-		return orderTruster{c, m.disk}
+		return orderTruster{c, d}
 	}
 	return c
 }

@@ -217,7 +217,7 @@ func (c *answerCounter) Step(m *pb.Message) error {
 // newTypes says something with each heartbeat.
 type newTypes struct {
 	core
-	m *machine
+	id uint64
 }
 
 func (c newTypes) Ready() raft.Ready {
@@ -225,7 +225,7 @@ func (c newTypes) Ready() raft.Ready {
 	var more []*pb.Message
 	for _, m := range rd.Messages {
 		if m.GetType() == pb.MsgHeartbeat {
-			more = append(more, &pb.Message{Type: pb.MessageType(64).Enum(), From: &c.m.id, To: m.To})
+			more = append(more, &pb.Message{Type: pb.MessageType(64).Enum(), From: &c.id, To: m.To})
 		}
 	}
 	rd.Messages = append(more, rd.Messages...)
@@ -246,21 +246,21 @@ func (c matchAhead) Visit(see func(uint64, bool, tracker.Progress)) {
 // entries of a Ready.
 type holder struct {
 	core
-	m    *machine
+	now  func() time.Duration
 	held []*pb.Entry
 	at   time.Duration
 }
 
 const holdTime = 4 * time.Second
 
-func (c *holder) due() bool { return len(c.held) > 0 && c.m.w.Now()-c.at > holdTime }
+func (c *holder) due() bool { return len(c.held) > 0 && c.now()-c.at > holdTime }
 
 func (c *holder) HasReady() bool { return c.core.HasReady() || c.due() }
 
 func (c *holder) Ready() raft.Ready {
 	rd := c.core.Ready()
 	if len(c.held) == 0 {
-		c.at = c.m.w.Now()
+		c.at = c.now()
 	}
 	c.held = append(c.held, rd.CommittedEntries...)
 	rd.CommittedEntries = nil

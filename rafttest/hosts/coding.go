@@ -33,7 +33,6 @@ func coded(kind kind, changes ...func(*raft.Coding)) library {
 			cfg.Coding = c
 			return newWeft(reach, cfg)
 		},
-		mayLeave: leaveCoded,
 	}
 }
 

@@ -36,9 +36,8 @@ type library struct {
 	// Types is the number of the library's message types, for hosts that count
 	// by type.
 	Types int
-	// mayLeave, if set, prepares a group for another library, and reports
-	// whether it is.
-	mayLeave func(w *sim, to library) bool
+	// hasty members leave for another library while there are coded entries.
+	hasty bool
 }
 
 // upstreamTypes is the number of message types that raftpb names.

@@ -60,14 +60,7 @@ func (m *machine) start() {
 	m.lazy = false
 	m.w.say(m.id, "starts %s: log %d..%d, hard state %+v, state at %+v", m.lib.Name,
 		m.disk.live.base.index+1, m.disk.live.last(), m.disk.live.hard, m.disk.live.state.at)
-	m.w.guard(m.id, func() {
-		switch m.w.opts.Kind {
-		case etcdLike:
-			m.proc = newEtcd(m)
-		case cockroachLike:
-			m.proc = newCockroach(m)
-		}
-	})
+	m.w.guard(m.id, func() { m.proc = m.w.newProcess(m) })
 	if m.proc == nil {
 		return
 	}

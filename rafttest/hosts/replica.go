@@ -67,7 +67,7 @@ func (r *replica) begin(m *machine, async bool) {
 	}
 	r.core = core
 	r.densify()
-	r.core = w.opts.Bug.wrap(core, m)
+	r.core = w.opts.Bug.wrap(core, m.id, m.disk, w.Now)
 }
 
 // die ends a run: a host found an error that no host can bear.

@@ -14,6 +14,10 @@ import (
 func newSim(seed uint64, opts options) *sim {
 	draw := func(stream uint64) world.Draws { return world.NewDraws(seed, stream) }
 	w := &sim{opts: opts, plan: drawPlan(draw(1)), faults: draw(2), net: draw(3), clients: draw(4)}
+	w.newProcess = func(m *machine) process { return newEtcd(m) }
+	if opts.Kind == cockroachLike {
+		w.newProcess = func(m *machine) process { return newCockroach(m) }
+	}
 	w.check.w = w
 	w.story = world.NewStory(&w.Agenda, opts.Trace)
 	w.links = world.NewNetwork(&w.Agenda, w.net, maxMachines, &w.plan.links)

@@ -23,9 +23,11 @@ type sim struct {
 	faults, net, clients world.Draws
 
 	machines []*machine // by id, from 1
-	links    *world.Network
-	streams  [maxMachines + 1][maxMachines + 1]stream
-	sent     int // frames, of cores
+	// newProcess makes the program of the run's kind of host.
+	newProcess func(*machine) process
+	links      *world.Network
+	streams    [maxMachines + 1][maxMachines + 1]stream
+	sent       int // frames, of cores
 	// confAt is the index of the newest configuration by which who left was shut down.
 	confAt uint64
 	// calm is set when the faults are over.

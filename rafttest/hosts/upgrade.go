@@ -61,7 +61,7 @@ func (u *upgrade) mayMove(m *machine, to library) bool {
 			return false
 		}
 	}
-	return m.lib.mayLeave == nil || m.lib.mayLeave(u.w, to)
+	return !m.lib.Coded || m.lib.hasty || leaveCoded(u.w, to)
 }
 
 // leaveCoded has all members write plain entries from now on, and lets the first

@@ -74,7 +74,7 @@ func newGroup(w *sim, id uint64) *group {
 	return g
 }
 
-func (g *group) knows(node uint64) bool   { return g.told[node] && !g.retired[node] }
+func (g *group) knows(node uint64) bool { return g.told[node] && !g.retired[node] }
 
 func (g *group) founder(node uint64) bool { return slices.Contains(g.founders, node) }
 

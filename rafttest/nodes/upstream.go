@@ -30,11 +30,11 @@ func (c plainCore) try(call func() error) (err error) {
 	return err
 }
 
-func (c plainCore) Tick()                    { world.WithEntropy(c.draws, c.Core.Tick) }
+func (c plainCore) Tick() { world.WithEntropy(c.draws, c.Core.Tick) }
 
-func (c plainCore) Campaign() error          { return c.try(c.Core.Campaign) }
+func (c plainCore) Campaign() error { return c.try(c.Core.Campaign) }
 
-func (c plainCore) ForgetLeader() error      { return c.try(c.Core.ForgetLeader) }
+func (c plainCore) ForgetLeader() error { return c.try(c.Core.ForgetLeader) }
 
 func (c plainCore) Step(m *pb.Message) error { return c.try(func() error { return c.Core.Step(m) }) }
 
