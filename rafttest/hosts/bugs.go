@@ -3,10 +3,7 @@
 
 package hosts
 
-import (
-	"fmt"
-	"time"
-)
+import "fmt"
 
 // bug is a mistake that is made on purpose, in a host or around a library.
 type bug byte
@@ -59,45 +56,4 @@ func (b bug) String() string {
 		return bugNames[b]
 	}
 	return fmt.Sprintf("Bug(%d)", byte(b))
-}
-
-// wrap puts a mistake around the core of a machine with a disk and a clock.
-func (b bug) wrap(c core, id uint64, d *disk, now func() time.Duration) core {
-	switch b {
-	case needsContext:
-		return &contextual{core: c}
-	case needsBeatContext:
-		return beatContextual{c}
-	case ownFirstByte:
-		return &recoder{core: c, to: mark, from: unmark}
-	case codesVetoed:
-		return &recoder{core: c, to: flipBody, from: flipBody}
-	case handsOutCoded:
-		own := map[string]bool{}
-		return &recoder{core: c,
-			to: func(d []byte) []byte { own[string(d)] = true; return flipBody(d) },
-			from: func(d []byte) []byte {
-				if flipped := flipBody(d); own[string(flipped)] {
-					return flipped
-				}
-				return d
-			}}
-	case rewritesStored:
-		return rewriter{c, d}
-	case sendsLocalsFirst:
-		return localsFirst{c}
-	case countsAnswers:
-		return &answerCounter{core: c, sent: map[uint64][]uint64{}}
-	case sendsNewTypes:
-		return newTypes{c, id}
-	case saysMatchAhead:
-		return matchAhead{c}
-	case holdsBack:
-		return &holder{core: c, now: now}
-	case marshalsAgain:
-		return remarshaller{c}
-	case trustsOrder:
-		return orderTruster{c, d}
-	}
-	return c
 }

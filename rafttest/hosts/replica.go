@@ -4,9 +4,7 @@
 package hosts
 
 import (
-	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -69,9 +67,6 @@ func (r *replica) begin(m *machine, async bool) {
 	r.densify()
 	r.core = w.opts.Bug.wrap(core, m.id, m.disk, w.Now)
 }
-
-// die ends a run: a host found an error that no host can bear.
-func die(format string, args ...any) { panic(broken{fmt.Errorf(format, args...)}) }
 
 // apply applies an entry that the core says is committed.
 func (r *replica) apply(e *pb.Entry) {
@@ -231,29 +226,6 @@ func (m *machine) truncate(index uint64) {
 		m.disk.write(record{play: func(im *image) { im.truncate(index) }})
 	}
 }
-
-// sumOf returns a checksum of what an entry says.
-func sumOf(e *pb.Entry) uint64 {
-	return uint64(crc32.Checksum(e.GetData(), castagnoli))<<32 | uint64(e.GetType())<<28 | uint64(len(e.GetData()))
-}
-
-func marshal(m *pb.Message) []byte {
-	data, err := proto.Marshal(m)
-	if err != nil {
-		die("message does not marshal: %w", err)
-	}
-	return data
-}
-
-func unmarshal(data []byte) *pb.Message {
-	m := &pb.Message{}
-	if err := proto.Unmarshal(data, m); err != nil {
-		die("message does not unmarshal: %w", err)
-	}
-	return m
-}
-
-func word(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
 
 // densify tells a core to write plain entries, if the operator wants it so.
 func (r *replica) densify() {

@@ -73,9 +73,6 @@ func (w *sim) say(id uint64, format string, args ...any) {
 	w.story.Tell(id, format, args...)
 }
 
-// broken is the panic value of a host that finds a contract broken.
-type broken struct{ what error }
-
 // guard runs a part of a process. What a host or a core cannot bear ends the
 // run.
 func (w *sim) guard(id uint64, f func()) {
