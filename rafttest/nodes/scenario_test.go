@@ -26,7 +26,7 @@ func quiet(p *plan) {
 		batchBytes: 64 << 10, batches: 64, queueBytes: 1 << 20, calls: 4096,
 		appendBytes: 256 << 10, inflightMsgs: 64, inflightBytes: 4 << 20, uncommitted: 16 << 20, applyBytes: 1 << 20,
 		receiveBytes: 4 << 20, linkBytes: 4 << 20, chunkBytes: 16 << 10,
-		segmentBytes: 128 << 10, logBytes: 4 << 20, logBatch: 1 << 20, logCache: 1 << 20,
+		segmentBytes: 32 << 10, logBytes: 4 << 20, logBatch: 1 << 20, logCache: 1 << 20,
 		retainEntries: 1000, retainBytes: 16 << 20, heartbeatTick: 1, keepEvery: 50,
 		keys: 4, think: 5 * time.Millisecond, smallest: 16, largest: 200, deadline: 20 * electionTime,
 	}
