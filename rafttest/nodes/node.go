@@ -152,9 +152,7 @@ func (n *node) crash(power bool) {
 	if !n.up {
 		return
 	}
-	n.countLeases()
-	n.countReports()
-	n.countCatchUp()
+	n.count()
 	n.up, n.paused, n.waking = false, false, nil
 	n.egress.drop()
 	n.disk.crash(power)
@@ -304,25 +302,27 @@ func (n *node) repair() {
 	n.disk.damage = nil
 }
 
-func (n *node) countLeases() {
+// count counts what a process that ends, and its members, have seen.
+func (n *node) count() {
 	for _, g := range n.w.groups {
 		if m := n.members[g.id]; m != nil {
-			m.countLeases()
+			m.count()
 		}
 	}
+	s := n.catchUp.Statistics(catchup.Sending)
+	n.w.reach.CatchUps += s.Turns
+	n.w.reach.CatchUpsDelayed += s.Delayed
 }
 
-// countLeases counts what a member's leases have seen in its life, and its hand-overs.
-func (m *member) countLeases() {
-	if m.r == nil {
-		return
-	}
+func (m *member) count() {
 	st, r := m.r.Status(), &m.n.w.reach
 	r.QuorumRestarts += st.Counters.QuorumRestarts
 	r.QuorumFallbacks += st.Counters.QuorumFallbacks
 	r.QuorumTurns += st.Counters.QuorumTurns
 	r.HandOversSlow += st.Counters.HandOversSlow
 	r.HandOversPreferred += st.Counters.HandOversPreferred
+	m.n.w.gateReach.ReportsAgain += st.Counters.ReportsAgain
+	m.n.w.gateReach.Held += st.Counters.HeldIn
 	s := st.Leases
 	if s == nil {
 		return
@@ -340,22 +340,4 @@ func (m *member) countLeases() {
 	if s.Reads.Refused+s.Counts.Refused > 0 {
 		m.n.w.fail(noFailure, "%v, group %d refuses %d messages about leases", m.n, m.g.id, s.Reads.Refused+s.Counts.Refused)
 	}
-}
-
-// countReports counts what the replicas of a node told gateways again.
-func (n *node) countReports() {
-	for _, m := range n.members {
-		if m != nil && len(n.w.gates) > 0 {
-			c := m.r.Status().Counters
-			n.w.gateReach.ReportsAgain += c.ReportsAgain
-			n.w.gateReach.Held += c.HeldIn
-		}
-	}
-}
-
-// countCatchUp counts the windows of a process that ends.
-func (n *node) countCatchUp() {
-	s := n.catchUp.Statistics(catchup.Sending)
-	n.w.reach.CatchUps += s.Turns
-	n.w.reach.CatchUpsDelayed += s.Delayed
 }

@@ -40,9 +40,7 @@ func newSim(seed uint64, opts options) *sim {
 
 func (w *sim) result(seed uint64) result {
 	for _, n := range w.running() {
-		n.countLeases()
-		n.countReports()
-		n.countCatchUp()
+		n.count()
 	}
 	for _, gt := range w.gates {
 		gt.count()
