@@ -111,9 +111,6 @@ type reach struct {
 // Add adds the counts of another run.
 func (r *reach) Add(o reach) { world.AddCounts(r, o) }
 
-// Missing returns the names of what was never reached.
-func (r reach) Missing() []string { return world.Zeros(r) }
-
 // String lists the counts, some to a line.
 func (r reach) String() string { return world.Table(r) }
 
@@ -136,9 +133,6 @@ type leaseReach struct {
 
 // Add adds the counts of another run.
 func (r *leaseReach) Add(o leaseReach) { world.AddCounts(r, o) }
-
-// Missing returns the names of what was never reached.
-func (r leaseReach) Missing() []string { return world.Zeros(r) }
 
 // String lists the counts, some to a line.
 func (r leaseReach) String() string { return world.Table(r) }

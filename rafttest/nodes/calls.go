@@ -187,12 +187,8 @@ func (m *member) transfer(to uint64, end func(error)) {
 	}, func(d replica.Done) { end(d.Err) })
 }
 
-// propose a change of the members at a member.
-func (m *member) change(cc *pb.ConfChangeV2, end func(*pb.ConfState, error)) {
-	m.changeWithin(m.n.w.plan.deadline, cc, end)
-}
-
-func (m *member) changeWithin(deadline time.Duration, cc *pb.ConfChangeV2, end func(*pb.ConfState, error)) {
+// change proposes a change of the members at a member.
+func (m *member) change(deadline time.Duration, cc *pb.ConfChangeV2, end func(*pb.ConfState, error)) {
 	m.n.w.reach.Changes++
 	m.call(deadline, 0, func(r *replica.Replica, id replica.Call, by replica.Deadline) {
 		r.ProposeConfChange(id, cc, by)

@@ -107,7 +107,7 @@ func (f faults) deafen(g *group) {
 	f.reach.Deafened++
 	f.net.deaf[m.n.id] = f.Now() + f.rng.Span(2*electionTime, 8*electionTime)
 	f.tell(m.n.id, "is deaf to appends and verdicts; group %d: change %s", g.id, describeChange(cc))
-	m.n.bound(func() { m.changeWithin(10*electionTime, cc, func(*pb.ConfState, error) {}) })()
+	m.n.bound(func() { m.change(10*electionTime, cc, func(*pb.ConfState, error) {}) })()
 }
 
 // offered is called when a member begins to take a snapshot. A deaf member takes its

@@ -45,7 +45,7 @@ func (f faults) changeMembers(g *group) {
 	cc := &pb.ConfChangeV2{Changes: changes}
 	f.tell(n.id, "group %d: change %s", g.id, describeChange(cc))
 	m := n.members[g.id]
-	n.bound(func() { m.change(cc, func(*pb.ConfState, error) {}) })()
+	n.bound(func() { m.change(f.plan.deadline, cc, func(*pb.ConfState, error) {}) })()
 }
 
 func (f faults) drawChange(g *group, leader *member, conf *pb.ConfState) (changes []*pb.ConfChangeSingle) {

@@ -59,9 +59,6 @@ type reach struct {
 // Add adds the counts of another run.
 func (r *reach) Add(o reach) { world.AddCounts(r, o) }
 
-// Missing names the events not reached.
-func (r reach) Missing() []string { return world.Zeros(r) }
-
 // String lists the counts, some to a line.
 func (r reach) String() string { return world.Table(r) }
 

@@ -55,6 +55,20 @@ func (s *scenario) addClient(g *group) *client {
 	return c
 }
 
+// until runs until a condition holds. The result is false if the condition does
+// not hold within a time.
+func (s *scenario) until(limit time.Duration, so func() bool) bool {
+	end := s.Now() + limit
+	for s.failure == nil && !so() {
+		if s.Now() >= end {
+			return false
+		}
+		s.events++
+		s.Step(end)
+	}
+	return s.failure == nil
+}
+
 // ok fails the test if an invariant does not hold.
 func (s *scenario) ok(format string, args ...any) {
 	s.t.Helper()

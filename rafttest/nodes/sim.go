@@ -82,20 +82,6 @@ func (w *sim) next() {
 	w.Step(w.plan.duration + 2*finaleTime)
 }
 
-// until runs until a condition holds. The result is false if the condition does
-// not hold within a time.
-func (w *sim) until(limit time.Duration, so func() bool) bool {
-	end := w.Now() + limit
-	for w.failure == nil && !so() {
-		if w.Now() >= end {
-			return false
-		}
-		w.events++
-		w.Step(end)
-	}
-	return w.failure == nil
-}
-
 func (w *sim) node(id uint64) *node {
 	if id == 0 || id > uint64(len(w.nodes)) {
 		return nil
