@@ -151,7 +151,7 @@ func TestCommandsCanBeInstalledByVersion(t *testing.T) {
 	root, err := docs.Root()
 	require.NoError(t, err)
 	m, release := releasedMachine(t)
-	bin, dir := t.TempDir(), t.TempDir()
+	bin, dir := t.TempDir(), docs.Place(t, "host")
 	m.env = append(m.env, "GOBIN="+bin)
 	m.run(dir, "go", "install", "-n", mainModule+"/cmd/kvdemo@"+release, mainModule+"/cmd/weftbench@"+release)
 	m.run(dir, "go", "install", "-n", mainModule+"/examples/counter@"+release, mainModule+"/examples/kv@"+release)
