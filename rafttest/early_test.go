@@ -37,7 +37,7 @@ func TestEarly(t *testing.T) {
 func TestPlantedEarlyBugs(t *testing.T) {
 	for bug, within := range map[bug]uint64{earlyUnbounded: 20, earlyCheckpoint: 50} {
 		t.Run(bug.String(), func(t *testing.T) {
-			found := hunt(options{Bug: bug, Early: true, Process: processCore}, within)
+			found := hunt(options{Bug: bug, Early: true, Process: processCore}, 1, within)
 			require.NotNil(t, found, "not found within %d seeds", within)
 			t.Logf("seed %d: %s", found.Seed, invariantOf(*found))
 		})

@@ -37,7 +37,7 @@ func TestPageIsFollowedOutsideTheRepository(t *testing.T) {
 	require.NoError(t, err)
 	begin, run, ok := strings.Cut(script, "go mod tidy\n")
 	require.True(t, ok, "the page has no go mod tidy: %s", script)
-	dir := t.TempDir()
+	dir := docs.Place(t, "service")
 	require.NoError(t, os.Symlink(root, filepath.Join(dir, "weft")))
 	words := filepath.Join(dir, "words")
 	shell := func(in, commands string) string {

@@ -41,7 +41,7 @@ func presentMachine(t *testing.T) machine {
 // released at the version that they require each other at.
 func releasedMachine(t *testing.T) (m machine, release string) {
 	t.Helper()
-	return machineWith(t, t.TempDir(), func(out io.Writer, m module.Version, root, sub string) error {
+	return machineWith(t, docs.Place(t, "released"), func(out io.Writer, m module.Version, root, sub string) error {
 		return zip.Create(out, m, filesOf(t, filepath.Join(root, sub)))
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,17 +80,30 @@ func (m machine) buildList(dir string) map[string]string {
 
 const raftpb = upstreamRoot + "/raftpb"
 
+// TestReleaseFitsItsHosts moves hosts to the present state as if it were released, and installs its
+// programs. The hosts share a machine, because the module cache of each is a thousand files.
+func TestReleaseFitsItsHosts(t *testing.T) {
+	m, release := releasedMachine(t)
+	for name, test := range map[string]func(t *testing.T, released machine, release string){
+		"a host of raft alone requires what the document says": hostOfRaftAlone,
+		"nothing that a host uses is raised":                   nothingIsRaised,
+		"commands can be installed by version":                 commandsCanBeInstalled,
+		"each module of a release can be required":             modulesCanBeRequired,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, machine{t, slices.Clone(m.env)}, release) })
+	}
+}
+
 // requirementRow is a row of the table in docs/adopt.md: a module, and the
 // version that a host on upstream's library requires and one on Weft's.
 var requirementRow = regexp.MustCompile("(?m)^\\| `([a-z0-9./]+)` \\| (v[0-9.]+|-) \\| (v[0-9.]+) \\|$")
 
 // A host that uses package raft alone gets what that package needs, and nothing
 // of what the commands, the harness and the host around the core need.
-func TestHostOfRaftAloneRequiresWhatTheDocumentSays(t *testing.T) {
+func hostOfRaftAlone(t *testing.T, released machine, release string) {
 	present := presentMachine(t)
 	onUpstream := present.host([]string{upstreamRoot + " v3.7.0"}, []string{upstreamRoot, raftpb})
 	before := present.required(onUpstream)
-	released, release := releasedMachine(t)
 	onWeft := released.host([]string{mainModule + " " + release, upstreamRoot + " v3.7.0"}, []string{weftRoot, raftpb})
 	after := released.required(onWeft)
 
@@ -127,10 +141,9 @@ var olderHost = []string{
 
 // A host that moves to Weft is built with the versions of all else that it was
 // built with before, but for those that docs/adopt.md names.
-func TestNothingThatAHostUsesIsRaised(t *testing.T) {
+func nothingIsRaised(t *testing.T, released machine, release string) {
 	present := presentMachine(t)
 	before := present.buildList(present.host(olderHost, nil))
-	released, release := releasedMachine(t)
 	after := released.buildList(released.host(append([]string{mainModule + " " + release}, olderHost...), nil))
 	raised := map[string]string{"golang.org/x/sys": "v0.30.0"} // reedsolomon asks for it
 	for path, version := range before {
@@ -147,11 +160,10 @@ func TestNothingThatAHostUsesIsRaised(t *testing.T) {
 // A release can be installed by its version: no go.mod on the way replaces or
 // excludes anything, and each package is found. The raftswap of a release makes a
 // shim for that release.
-func TestCommandsCanBeInstalledByVersion(t *testing.T) {
+func commandsCanBeInstalled(t *testing.T, m machine, release string) {
 	root, err := docs.Root()
 	require.NoError(t, err)
-	m, release := releasedMachine(t)
-	bin, dir := t.TempDir(), t.TempDir()
+	bin, dir := t.TempDir(), docs.Place(t, "host")
 	m.env = append(m.env, "GOBIN="+bin)
 	m.run(dir, "go", "install", "-n", mainModule+"/cmd/kvdemo@"+release, mainModule+"/cmd/weftbench@"+release)
 	m.run(dir, "go", "install", "-n", mainModule+"/examples/counter@"+release, mainModule+"/examples/kv@"+release)
@@ -167,12 +179,11 @@ func TestCommandsCanBeInstalledByVersion(t *testing.T) {
 
 // A service may require each module of a release: the packages, and all that these import,
 // are found at the versions that the release names.
-func TestEachModuleOfAReleaseCanBeRequired(t *testing.T) {
+func modulesCanBeRequired(t *testing.T, m machine, release string) {
 	packages := map[string]string{
 		".": "", "internal/shim": "", // the shim is required by raftswap alone
 		"cmd": "/kvdemo/kvpb", "rawnode/metrics": "", "rafttest": "/vnet", "rawnode/state/pebble": "", "rawnode/tracing": "",
 	}
-	m, release := releasedMachine(t)
 	var requires, imports []string
 	for _, sub := range shipped {
 		name, ok := packages[sub]

@@ -35,14 +35,16 @@ func (a *Agenda) At(t time.Duration, run func()) {
 	a.seq++
 	a.heap = append(a.heap, event{at: max(t, a.now), seq: a.seq, run: run})
 	i := len(a.heap) - 1
+	e := a.heap[i]
 	for i > 0 {
 		parent := (i - 1) / 2
-		if !a.heap[i].before(a.heap[parent]) {
+		if !e.before(a.heap[parent]) {
 			break
 		}
-		a.heap[i], a.heap[parent] = a.heap[parent], a.heap[i]
+		a.heap[i] = a.heap[parent]
 		i = parent
 	}
+	a.heap[i] = e
 }
 
 // After plans run for a time from now.
@@ -57,29 +59,32 @@ func (a *Agenda) Step(until time.Duration) bool {
 	}
 	next := a.heap[0]
 	last := len(a.heap) - 1
-	a.heap[0] = a.heap[last]
+	e := a.heap[last]
 	a.heap[last] = event{} // let go of the closure
-	a.heap = a.heap[:last]
-	a.sink()
+	if a.heap = a.heap[:last]; last > 0 {
+		a.sink(e)
+	}
 	a.now = next.at
 	next.run()
 	return true
 }
 
-// sink moves the event at the top down to its place.
-func (a *Agenda) sink() {
-	i := 0
+// sink puts an event into its place below the top, which is free.
+func (a *Agenda) sink(e event) {
+	h, i := a.heap, 0
 	for {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(a.heap); child++ {
-			if a.heap[child].before(a.heap[least]) {
-				least = child
-			}
+		least := 2*i + 1
+		if least >= len(h) {
+			break
 		}
-		if least == i {
-			return
+		if right := least + 1; right < len(h) && h[right].before(h[least]) {
+			least = right
 		}
-		a.heap[i], a.heap[least] = a.heap[least], a.heap[i]
+		if !h[least].before(e) {
+			break
+		}
+		h[i] = h[least]
 		i = least
 	}
+	h[i] = e
 }

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/raft"
 )
@@ -118,7 +119,8 @@ type recoder struct {
 	to, from func([]byte) []byte
 }
 
-func mark(d []byte) []byte   { return append([]byte{0xee}, d...) }
+func mark(d []byte) []byte { return append([]byte{0xee}, d...) }
+
 func unmark(d []byte) []byte { return d[1:] }
 
 // flipBody flips all bits behind the head.
@@ -217,7 +219,7 @@ func (c *answerCounter) Step(m *pb.Message) error {
 // newTypes says something with each heartbeat.
 type newTypes struct {
 	core
-	m *machine
+	id uint64
 }
 
 func (c newTypes) Ready() raft.Ready {
@@ -225,7 +227,7 @@ func (c newTypes) Ready() raft.Ready {
 	var more []*pb.Message
 	for _, m := range rd.Messages {
 		if m.GetType() == pb.MsgHeartbeat {
-			more = append(more, &pb.Message{Type: pb.MessageType(64).Enum(), From: &c.m.id, To: m.To})
+			more = append(more, &pb.Message{Type: pb.MessageType(64).Enum(), From: &c.id, To: m.To})
 		}
 	}
 	rd.Messages = append(more, rd.Messages...)
@@ -246,21 +248,21 @@ func (c matchAhead) Visit(see func(uint64, bool, tracker.Progress)) {
 // entries of a Ready.
 type holder struct {
 	core
-	m    *machine
+	now  func() time.Duration
 	held []*pb.Entry
 	at   time.Duration
 }
 
 const holdTime = 4 * time.Second
 
-func (c *holder) due() bool { return len(c.held) > 0 && c.m.w.Now()-c.at > holdTime }
+func (c *holder) due() bool { return len(c.held) > 0 && c.now()-c.at > holdTime }
 
 func (c *holder) HasReady() bool { return c.core.HasReady() || c.due() }
 
 func (c *holder) Ready() raft.Ready {
 	rd := c.core.Ready()
 	if len(c.held) == 0 {
-		c.at = c.m.w.Now()
+		c.at = c.now()
 	}
 	c.held = append(c.held, rd.CommittedEntries...)
 	rd.CommittedEntries = nil
@@ -316,4 +318,45 @@ func (c orderTruster) Step(m *pb.Message) error {
 		}
 	}
 	return c.core.Step(m)
+}
+
+// wrap puts a mistake around the core of a machine with a disk and a clock.
+func (b bug) wrap(c core, id uint64, d *disk, now func() time.Duration) core {
+	switch b {
+	case needsContext:
+		return &contextual{core: c}
+	case needsBeatContext:
+		return beatContextual{c}
+	case ownFirstByte:
+		return &recoder{core: c, to: mark, from: unmark}
+	case codesVetoed:
+		return &recoder{core: c, to: flipBody, from: flipBody}
+	case handsOutCoded:
+		own := map[string]bool{}
+		return &recoder{core: c,
+			to: func(d []byte) []byte { own[string(d)] = true; return flipBody(d) },
+			from: func(d []byte) []byte {
+				if flipped := flipBody(d); own[string(flipped)] {
+					return flipped
+				}
+				return d
+			}}
+	case rewritesStored:
+		return rewriter{c, d}
+	case sendsLocalsFirst:
+		return localsFirst{c}
+	case countsAnswers:
+		return &answerCounter{core: c, sent: map[uint64][]uint64{}}
+	case sendsNewTypes:
+		return newTypes{c, id}
+	case saysMatchAhead:
+		return matchAhead{c}
+	case holdsBack:
+		return &holder{core: c, now: now}
+	case marshalsAgain:
+		return remarshaller{c}
+	case trustsOrder:
+		return orderTruster{c, d}
+	}
+	return c
 }

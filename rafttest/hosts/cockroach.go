@@ -8,7 +8,6 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/raft"
 )
@@ -366,13 +365,6 @@ func (h *cockroach) inline(e *pb.Entry) *pb.Entry {
 	}
 	h.w.reach.Inlined++
 	return withData(e, append(append([]byte(nil), e.GetData()...), body...))
-}
-
-// withData returns an entry with other data.
-func withData(e *pb.Entry, data []byte) *pb.Entry {
-	c := proto.Clone(e).(*pb.Entry)
-	c.Data = data
-	return c
 }
 
 // put sends a command to the leader, and waits until it is applied here.

@@ -4,8 +4,6 @@
 package hosts
 
 import (
-	pb "go.etcd.io/raft/v3/raftpb"
-
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/ecraft/adaptive"
 	"github.com/weftraft/weft/raft"
@@ -35,7 +33,6 @@ func coded(kind kind, changes ...func(*raft.Coding)) library {
 			cfg.Coding = c
 			return newWeft(reach, cfg)
 		},
-		mayLeave: leaveCoded,
 	}
 }
 
@@ -73,77 +70,8 @@ type codedCore interface {
 	Densify(on bool)
 }
 
-// leaveCoded has all members write plain entries from now on, and lets the first
-// go when the logs of all have none that are coded: a member whose own log is
-// free of them could still be sent some.
-func leaveCoded(w *sim, to library) bool {
-	if to.Coded {
-		return true
-	}
-	w.roll.densify = true
-	dense := true
-	for _, m := range w.live() {
-		if m.proc == nil || !m.lib.Coded {
-			continue
-		}
-		m.proc.common().densify()
-		if !m.proc.common().core.(codedCore).CodingStatus().Dense {
-			dense = false
-			continue
-		}
-		for _, e := range m.disk.live.entries {
-			if w.isCoded(e) {
-				w.fail("n%d says that its log is dense; entry %d of term %d is coded", m.id, e.GetIndex(), e.GetTerm())
-			}
-		}
-	}
-	return dense
-}
-
-// densify tells a core to write plain entries, if the operator wants it so.
-func (r *replica) densify() {
-	if c, ok := r.core.(codedCore); ok && r.w.roll.densify {
-		c.Densify(true)
-	}
-}
-
-// checkCoding looks at a core's memory for coding, and at its reported
-// progress.
-func (r *replica) checkCoding() {
-	c, ok := r.core.(codedCore)
-	if !ok || !r.m.lib.Coded {
-		return
-	}
-	s := c.CodingStatus()
-	if most := codingMemory + maxCommand; s.Memory > most {
-		r.w.fail("n%d keeps %d bytes of units; %d are allowed, and one entry", r.m.id, s.Memory, codingMemory)
-	}
-	if applied := r.core.State().Applied; s.Completed < applied {
-		r.w.fail("n%d has applied %d and says that it has payloads up to %d", r.m.id, applied, s.Completed)
-	}
-}
-
 // The types of messages with units and of questions for units.
 const (
 	unitsType = raft.MsgUnits
 	asksType  = raft.MsgUnitsAsk
 )
-
-// isCoded reports whether an entry is stored as an envelope.
-func (w *sim) isCoded(e *pb.Entry) bool {
-	prefix := 0
-	if w.opts.Kind == cockroachLike {
-		prefix = headLen
-	}
-	return e.GetType() == pb.EntryNormal && ecraft.IsEnvelope(e.GetData(), prefix)
-}
-
-// RecordCoding counts a core's reports.
-func (r *reach) RecordCoding(e raft.CodingEvent) {
-	switch e.Kind {
-	case raft.CodingFallback, raft.CodingHedged:
-		r.Riders++
-	case raft.CodingHeldBack:
-		r.HeldBack++
-	}
-}

@@ -8,6 +8,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/rafttest/internal/register"
 )
 
 // A command as the log carries it:
@@ -69,6 +76,7 @@ type commandID uint64
 func newCommandID(client int, seq uint32) commandID { return commandID(client)<<32 | commandID(seq) }
 
 func (id commandID) client() int { return int(id >> 32) }
+
 func (id commandID) seq() uint32 { return uint32(id) }
 
 type command struct {
@@ -156,3 +164,48 @@ func fill(b []byte, value uint32) {
 		b = b[copy(b, word[:]):]
 	}
 }
+
+// access is a client's operation on a key.
+type access struct {
+	register.Access
+	key byte
+}
+
+// never is the return of a call without an answer.
+const never = math.MaxInt64
+
+// withData returns an entry with other data.
+func withData(e *pb.Entry, data []byte) *pb.Entry {
+	c := proto.Clone(e).(*pb.Entry)
+	c.Data = data
+	return c
+}
+
+// sumOf returns a checksum of what an entry says.
+func sumOf(e *pb.Entry) uint64 {
+	return uint64(crc32.Checksum(e.GetData(), castagnoli))<<32 | uint64(e.GetType())<<28 | uint64(len(e.GetData()))
+}
+
+func marshal(m *pb.Message) []byte {
+	data, err := proto.Marshal(m)
+	if err != nil {
+		die("message does not marshal: %w", err)
+	}
+	return data
+}
+
+func unmarshal(data []byte) *pb.Message {
+	m := &pb.Message{}
+	if err := proto.Unmarshal(data, m); err != nil {
+		die("message does not unmarshal: %w", err)
+	}
+	return m
+}
+
+func word(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
+
+// die ends a run: a host found an error that no host can bear.
+func die(format string, args ...any) { panic(broken{fmt.Errorf(format, args...)}) }
+
+// broken is the panic value of a host that finds a contract broken.
+type broken struct{ what error }

@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 
 	weftcore "github.com/weftraft/weft/internal/replica"
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -36,9 +37,8 @@ type library struct {
 	// Types is the number of the library's message types, for hosts that count
 	// by type.
 	Types int
-	// mayLeave, if set, prepares a group for another library, and reports
-	// whether it is.
-	mayLeave func(w *sim, to library) bool
+	// hasty members leave for another library while there are coded entries.
+	hasty bool
 }
 
 // upstreamTypes is the number of message types that raftpb names.
@@ -85,3 +85,54 @@ func (c weftCore) Visit(see func(id uint64, learner bool, pr tracker.Progress)) 
 		see(id, typ == raft.ProgressTypeLearner, pr)
 	})
 }
+
+// reach counts the events of runs: an event with count zero was not tested.
+type reach struct {
+	Commands, Reads, Duplicates, Histories uint64
+	world.NetworkCounts
+	HungDisks, SlowDisks, SlowMachines                                 uint64
+	Crashes, TornAppends, Kills, Restarts                              uint64
+	Pauses, Cuts, StreamBreaks, Leaders                                uint64
+	WholeAppends, ShortAppends, AnswersDropped                         uint64
+	HeartbeatsMerged, HeartbeatsAnswered                               uint64
+	HeadsRead, Sideloaded, Inlined, ReadBack                           uint64
+	LocalsShuffled, Conflicts, SnapshotsSent                           uint64
+	SnapshotsRestored, LogCuts                                         uint64
+	LazyMembers, Promotions, Joints, Removals                          uint64
+	Transfers, QuotaRefusals, TokensTaken, TokensGiven                 uint64
+	CodedEntries, Units, Asks, Riders, HeldBack, LibraryChanges, Rests uint64
+	// ChangesPending are changes of the members proposed at a leader while another was not
+	// applied there. ChangesHeld were held back by a core; ChangesRefused and ChangesApplied are
+	// counted at each member; ChangesReportedFirst, where leaders reported before they applied;
+	// ChangesAgain, where a state that held them was handed them again.
+	ChangesPending, ChangesHeld, ChangesRefused, ChangesApplied, ChangesReportedFirst, ChangesAgain uint64
+}
+
+// Add adds the counts of another run.
+func (r *reach) Add(o reach) { world.AddCounts(r, o) }
+
+// String lists the counts, some to a line.
+func (r reach) String() string { return world.Table(r) }
+
+// RecordCoding counts a core's reports.
+func (r *reach) RecordCoding(e raft.CodingEvent) {
+	switch e.Kind {
+	case raft.CodingFallback, raft.CodingHedged:
+		r.Riders++
+	case raft.CodingHeldBack:
+		r.HeldBack++
+	}
+}
+
+// leaseReach counts the events of runs with leases.
+type leaseReach struct {
+	LocalReads, LeaderReads, WaitedReads, HeldReads, Redirected, NoteCommits uint64
+	Granted, Revoked, Confirmed, Lapsed, Adopted, Removed, Restored          uint64
+	Renamed, Retired, PermitReads                                            uint64
+}
+
+// Add adds the counts of another run.
+func (r *leaseReach) Add(o leaseReach) { world.AddCounts(r, o) }
+
+// String lists the counts, some to a line.
+func (r leaseReach) String() string { return world.Table(r) }

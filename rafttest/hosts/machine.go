@@ -60,14 +60,7 @@ func (m *machine) start() {
 	m.lazy = false
 	m.w.say(m.id, "starts %s: log %d..%d, hard state %+v, state at %+v", m.lib.Name,
 		m.disk.live.base.index+1, m.disk.live.last(), m.disk.live.hard, m.disk.live.state.at)
-	m.w.guard(m.id, func() {
-		switch m.w.opts.Kind {
-		case etcdLike:
-			m.proc = newEtcd(m)
-		case cockroachLike:
-			m.proc = newCockroach(m)
-		}
-	})
+	m.w.guard(m.id, func() { m.proc = m.w.newProcess(m) })
 	if m.proc == nil {
 		return
 	}
@@ -180,5 +173,22 @@ func (m *machine) resume() {
 		f := m.backlog[0]
 		m.backlog = m.backlog[1:]
 		m.run(f)
+	}
+}
+
+// countLeases adds up the counts of a process's leases, at the process's end.
+func (m *machine) countLeases() {
+	if m.proc == nil || !m.lib.Leased {
+		return
+	}
+	s := m.proc.common().core.(leasedCore).LeaseStatus()
+	m.w.leases.Add(leaseReach{
+		LocalReads: s.Reads.Local, LeaderReads: s.Reads.Leader, WaitedReads: s.Reads.Waited, HeldReads: s.Reads.Held,
+		Redirected: s.Reads.Redirected, NoteCommits: s.Reads.NoteCommits,
+		Granted: s.Counts.Granted, Revoked: s.Counts.Revoked, Confirmed: s.Counts.Confirmed, Lapsed: s.Counts.Lapsed,
+		Adopted: s.Counts.Adopted, Removed: s.Counts.Removed, Restored: s.Counts.Restored,
+	})
+	if s.Reads.Refused+s.Counts.Refused > 0 {
+		m.w.fail("n%d refuses %d messages about leases", m.id, s.Reads.Refused+s.Counts.Refused)
 	}
 }

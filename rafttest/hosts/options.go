@@ -6,8 +6,6 @@ package hosts
 import (
 	"fmt"
 	"io"
-
-	"github.com/weftraft/weft/internal/world"
 )
 
 // kind is a kind of host.
@@ -53,34 +51,3 @@ type result struct {
 	Reached reach
 	Leases  leaseReach
 }
-
-// reach counts the events of runs: an event with count zero was not tested.
-type reach struct {
-	Commands, Reads, Duplicates, Histories uint64
-	world.NetworkCounts
-	HungDisks, SlowDisks, SlowMachines                                 uint64
-	Crashes, TornAppends, Kills, Restarts                              uint64
-	Pauses, Cuts, StreamBreaks, Leaders                                uint64
-	WholeAppends, ShortAppends, AnswersDropped                         uint64
-	HeartbeatsMerged, HeartbeatsAnswered                               uint64
-	HeadsRead, Sideloaded, Inlined, ReadBack                           uint64
-	LocalsShuffled, Conflicts, SnapshotsSent                           uint64
-	SnapshotsRestored, LogCuts                                         uint64
-	LazyMembers, Promotions, Joints, Removals                          uint64
-	Transfers, QuotaRefusals, TokensTaken, TokensGiven                 uint64
-	CodedEntries, Units, Asks, Riders, HeldBack, LibraryChanges, Rests uint64
-	// ChangesPending are changes of the members proposed at a leader while another was not
-	// applied there. ChangesHeld were held back by a core; ChangesRefused and ChangesApplied are
-	// counted at each member; ChangesReportedFirst, where leaders reported before they applied;
-	// ChangesAgain, where a state that held them was handed them again.
-	ChangesPending, ChangesHeld, ChangesRefused, ChangesApplied, ChangesReportedFirst, ChangesAgain uint64
-}
-
-// Add adds the counts of another run.
-func (r *reach) Add(o reach) { world.AddCounts(r, o) }
-
-// Missing returns the names of what was never reached.
-func (r reach) Missing() []string { return world.Zeros(r) }
-
-// String lists the counts, some to a line.
-func (r reach) String() string { return world.Table(r) }

@@ -113,3 +113,26 @@ func (p *plan) drawMachines(d world.Draws) {
 	every := func() time.Duration { return d.Every(0.5, 300*time.Millisecond, 3*time.Second) }
 	p.hangEvery, p.slowDiskEvery, p.slowMachineEvery, p.slowLinkEvery, p.holdEvery = every(), every(), every(), every(), every()
 }
+
+// rush is what a seed draws of changes at once.
+type rush struct {
+	// every is the mean time between two moments; 0: changes come one after the other.
+	every time.Duration
+	// reportsFirst is set where an etcd-like leader reports a change before it applies the
+	// change, as etcd's does.
+	reportsFirst bool
+	// whole is set where power tears no write. Without coding, no log whose commit index is
+	// lost may have two changes.
+	whole bool
+	draws world.Draws
+}
+
+func drawRush(d world.Draws, opts options) (r rush) {
+	if !opts.Rush {
+		return rush{}
+	}
+	return rush{
+		every: d.Span(100*time.Millisecond, 500*time.Millisecond), reportsFirst: d.Chance(0.5),
+		whole: !opts.Library.Coded, draws: d,
+	}
+}

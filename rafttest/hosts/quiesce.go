@@ -70,39 +70,3 @@ func (h *cockroach) wake() {
 	}
 	h.quiesced, h.idle = false, 0
 }
-
-// checkRest looks whether a group to which nothing happens comes to rest, sends
-// nothing then, and wakes when it is needed.
-func (w *sim) checkRest() {
-	if w.opts.Kind != cockroachLike || w.plan.checkQuorum {
-		return
-	}
-	if !w.runUntil(w.Now()+calmTime, w.atRest) {
-		w.fail("an idle group does not come to rest: %s", w.describe())
-		return
-	}
-	w.runUntil(w.Now()+lateTime, nil) // messages sent before
-	before := w.sent
-	if w.runUntil(w.Now()+quietTime, nil); w.sent != before {
-		w.fail("a group at rest sent %d frames", w.sent-before)
-	}
-	answered := w.askAll()
-	if !w.runUntil(w.Now()+calmTime, func() bool { return answered() && w.agree() }) && w.err == nil {
-		w.fail("no agreement within %v of a rest: %s", calmTime, w.describe())
-	}
-}
-
-// atRest reports whether all voters rest. A woken learner may stay awake,
-// because learners do not campaign.
-func (w *sim) atRest() bool {
-	p := w.leader()
-	if p == nil {
-		return false
-	}
-	for _, id := range p.common().state.conf.GetVoters() {
-		if h, ok := w.machines[id-1].proc.(*cockroach); !ok || !h.quiesced {
-			return false
-		}
-	}
-	return true
-}

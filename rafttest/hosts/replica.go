@@ -4,15 +4,16 @@
 package hosts
 
 import (
-	"encoding/binary"
 	"fmt"
-	"hash/crc32"
+	"strings"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
-	"google.golang.org/protobuf/proto"
 
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 )
@@ -65,11 +66,8 @@ func (r *replica) begin(m *machine, async bool) {
 	}
 	r.core = core
 	r.densify()
-	r.core = w.opts.Bug.wrap(core, m)
+	r.core = w.opts.Bug.wrap(core, m.id, m.disk, w.Now)
 }
-
-// die ends a run: a host found an error that no host can bear.
-func die(format string, args ...any) { panic(broken{fmt.Errorf(format, args...)}) }
 
 // apply applies an entry that the core says is committed.
 func (r *replica) apply(e *pb.Entry) {
@@ -230,25 +228,72 @@ func (m *machine) truncate(index uint64) {
 	}
 }
 
-// sumOf returns a checksum of what an entry says.
-func sumOf(e *pb.Entry) uint64 {
-	return uint64(crc32.Checksum(e.GetData(), castagnoli))<<32 | uint64(e.GetType())<<28 | uint64(len(e.GetData()))
-}
-
-func marshal(m *pb.Message) []byte {
-	data, err := proto.Marshal(m)
-	if err != nil {
-		die("message does not marshal: %w", err)
+// densify tells a core to write plain entries, if the operator wants it so.
+func (r *replica) densify() {
+	if c, ok := r.core.(codedCore); ok && r.w.roll.densify {
+		c.Densify(true)
 	}
-	return data
 }
 
-func unmarshal(data []byte) *pb.Message {
-	m := &pb.Message{}
-	if err := proto.Unmarshal(data, m); err != nil {
-		die("message does not unmarshal: %w", err)
+// checkCoding looks at a core's memory for coding, and at its reported
+// progress.
+func (r *replica) checkCoding() {
+	c, ok := r.core.(codedCore)
+	if !ok || !r.m.lib.Coded {
+		return
 	}
-	return m
+	s := c.CodingStatus()
+	if most := codingMemory + maxCommand; s.Memory > most {
+		r.w.fail("n%d keeps %d bytes of units; %d are allowed, and one entry", r.m.id, s.Memory, codingMemory)
+	}
+	if applied := r.core.State().Applied; s.Completed < applied {
+		r.w.fail("n%d has applied %d and says that it has payloads up to %d", r.m.id, applied, s.Completed)
+	}
 }
 
-func word(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
+// isCoded reports whether an entry is stored as an envelope.
+func (w *sim) isCoded(e *pb.Entry) bool {
+	prefix := 0
+	if w.opts.Kind == cockroachLike {
+		prefix = headLen
+	}
+	return e.GetType() == pb.EntryNormal && ecraft.IsEnvelope(e.GetData(), prefix)
+}
+
+// logger puts what a core says into the trace. Its panics end a run.
+type logger struct{ m *machine }
+
+func (l logger) say(v ...any) { l.sayf("%s", fmt.Sprint(v...)) }
+
+func (l logger) sayf(format string, v ...any) { l.m.w.say(l.m.id, "# "+format, v...) }
+
+func (l logger) Debug(v ...any) { l.say(v...) }
+
+func (l logger) Debugf(format string, v ...any) { l.sayf(format, v...) }
+
+func (l logger) Info(v ...any) { l.say(v...) }
+
+func (l logger) Warning(v ...any) { l.say(v...) }
+
+func (l logger) Warningf(format string, v ...any) { l.sayf(format, v...) }
+
+func (l logger) Error(v ...any) { l.say(v...) }
+
+func (l logger) Errorf(format string, v ...any) { l.sayf(format, v...) }
+
+// Infof also counts changes of the members that the core holds back: no status of a core
+// without coding tells.
+func (l logger) Infof(format string, v ...any) {
+	if strings.Contains(format, "has configuration change %s wait") {
+		l.m.w.reach.ChangesHeld++
+	}
+	l.sayf(format, v...)
+}
+
+func (l logger) Fatal(v ...any) { die("the core gives up: %s", fmt.Sprint(v...)) }
+
+func (l logger) Fatalf(format string, v ...any) { die("the core gives up: "+format, v...) }
+
+func (l logger) Panic(v ...any) { die("the core panics: %s", fmt.Sprint(v...)) }
+
+func (l logger) Panicf(format string, v ...any) { die("the core panics: "+format, v...) }

@@ -9,33 +9,6 @@ import "time"
 // all.
 const rollTime = 60 * time.Second
 
-// upgrade moves a group from one library to the next, a member at a time.
-type upgrade struct {
-	w     *sim
-	stage int // of Options.Rolling; all members of earlier stages have moved
-	done  bool
-	// densify says that coded entries are to come to an end.
-	densify bool
-}
-
-// target is the library of new processes.
-func (w *sim) target() library {
-	if len(w.opts.Rolling) == 0 {
-		return w.opts.Library
-	}
-	return w.opts.Rolling[min(w.roll.stage, len(w.opts.Rolling)-1)]
-}
-
-// types is how many message types hosts count. A host for several libraries is
-// built for all of them.
-func (w *sim) types() int {
-	n := w.opts.Library.Types
-	for _, lib := range w.opts.Rolling {
-		n = max(n, lib.Types)
-	}
-	return n
-}
-
 // beginRolling begins the moves, if there are any.
 func (w *sim) beginRolling() {
 	w.roll.w = w
@@ -88,5 +61,32 @@ func (u *upgrade) mayMove(m *machine, to library) bool {
 			return false
 		}
 	}
-	return m.lib.mayLeave == nil || m.lib.mayLeave(u.w, to)
+	return !m.lib.Coded || m.lib.hasty || leaveCoded(u.w, to)
+}
+
+// leaveCoded has all members write plain entries from now on, and lets the first
+// go when the logs of all have none that are coded: a member whose own log is
+// free of them could still be sent some.
+func leaveCoded(w *sim, to library) bool {
+	if to.Coded {
+		return true
+	}
+	w.roll.densify = true
+	dense := true
+	for _, m := range w.live() {
+		if m.proc == nil || !m.lib.Coded {
+			continue
+		}
+		m.proc.common().densify()
+		if !m.proc.common().core.(codedCore).CodingStatus().Dense {
+			dense = false
+			continue
+		}
+		for _, e := range m.disk.live.entries {
+			if w.isCoded(e) {
+				w.fail("n%d says that its log is dense; entry %d of term %d is coded", m.id, e.GetIndex(), e.GetTerm())
+			}
+		}
+	}
+	return dense
 }

@@ -35,7 +35,7 @@ func TestRollingUpgrade(t *testing.T) {
 func TestLeavingNeedsDenseLogs(t *testing.T) {
 	for _, kind := range kinds {
 		hasty := coded(kind)
-		hasty.mayLeave = nil
+		hasty.hasty = true
 		found := false
 		for seed := uint64(1); seed <= 60 && !found; seed++ {
 			r := run(seed, options{Kind: kind, Library: hasty, Rolling: []library{upstreamLibrary()}})

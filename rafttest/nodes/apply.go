@@ -73,30 +73,49 @@ func (m *member) apply(a replica.Apply) {
 	m.drive.Post(0, func(r *replica.Replica) { r.ApplyDone(a, results) })
 }
 
-// keep writes a copy of the state to the disk now and then, in its own files.
-func (m *member) keep() {
-	n, w := m.n, m.n.w
-	if m.keeping || m.applied < n.kept[m.g.id].index+w.plan.keepEvery || n.disk.Full() {
+// applyLag returns how long a step waits before the state machine takes it.
+func (w *sim) applyLag() time.Duration {
+	j := w.plan.joints
+	if j == nil || w.calming || !j.draws.Chance(j.lag) {
+		return 0
+	}
+	w.joints.LateApplies++
+	return j.draws.Within(0, j.lagMost)
+}
+
+// passes counts repeated changes in a step of the state machine that its state has
+// passed already.
+func (m *member) passes(a *replica.Apply) {
+	if a.Batch.Index > m.applied {
 		return
 	}
-	m.keeping = true
-	kept := keptState{index: m.applied, host: m.host, encoded: m.state.encode()}
-	durable := func() {
-		m.keeping = false
-		m.drive.Post(0, func(r *replica.Replica) { r.Durable(kept.index) })
+	w := m.n.w
+	w.reach.StatesAhead++
+	for context, first := range m.g.repeated {
+		for _, at := range m.changesInLog(a.First, a.Batch.Index, []byte(context)) {
+			if at > first {
+				w.reach.RepeatsPassed++
+			}
+		}
 	}
-	life := n.life
-	n.disk.Do(n.disk.takes(m.state.size(), true), func() {
-		if n.life != life || !n.up {
-			return
-		}
-		if w.opts.Bug == applyAgain {
-			kept.encoded = m.state.encode() // by now the state has more in it
-		}
-		if kept.index > n.kept[m.g.id].index { // else a snapshot was restored meanwhile
-			n.kept[m.g.id] = kept
-		}
-		w.reach.StatesKept++
-		n.bound(durable)()
-	})
+}
+
+// mostEarly is the bound on early entries at a member.
+func (m *member) mostEarly() uint64 {
+	if m.n.plain() {
+		return 0
+	}
+	return m.n.w.plan.mostEarly()
+}
+
+// appliesEarly checks what a state machine is about to apply (rule E2).
+func (m *member) appliesEarly(index uint64) {
+	entries, bytes := m.unstored.upTo(index)
+	if entries > 0 {
+		m.n.w.reach.EarlyApplies++
+		m.n.w.faults.early(m.n)
+	}
+	if most := m.mostEarly(); bytes > most {
+		m.n.w.fail(budgets, "%v, group %d applies up to %d: %d bytes of that are not in its log, the bound is %d", m.n, m.g.id, index, bytes, most)
+	}
 }

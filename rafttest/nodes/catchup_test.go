@@ -81,7 +81,7 @@ func TestMissedEntriesOfManyGroupsShareABudget(t *testing.T) {
 			p.groups, p.think, p.deadline = groups, 10*time.Millisecond, 5*electionTime
 			p.smallest, p.largest, p.costs.Sync = largest, largest+1, time.Millisecond
 			p.appendBytes, p.catchUp, p.catchUpFree = 4<<10, budget, free
-			p.segmentBytes, p.logBytes, p.logCache, p.keepEvery, p.retainBytes = 4<<20, 64<<20, 16<<20, 1000, 64<<20
+			p.segmentBytes, p.logBytes, p.logCache, p.keepEvery, p.retainBytes = 512<<10, 64<<20, 16<<20, 1000, 64<<20
 		})
 		for _, g := range s.groups {
 			for range 2 {

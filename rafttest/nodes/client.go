@@ -29,32 +29,11 @@ type client struct {
 	done    int // operations with a result
 }
 
-// operation is one call of a client, with all its tries. Calls and returns are
-// numbered in order, so that no two happen at once.
-type operation struct {
-	id        uint32
-	verb      verb
-	key       uint8
-	value     uint32
-	old       uint32
-	seq       uint64
-	acked     uint64
-	session   session.ID
-	padding   int
-	client    *client
-	call, ret int64
-	result    answer
-	finished  bool // the client has the result
-	abandoned bool // the operation may happen later, or never
-	tries     int
-	waiting   bool // a try is under way
-}
-
 const mostTries = 10
 
 func (w *sim) addClient(g *group) *client {
-	c := &client{w: w, g: g, id: len(w.clients) + 1, near: g.founders[w.cli.IntN(len(g.founders))]}
-	w.clients = append(w.clients, c)
+	c := &client{w: w, g: g, id: w.clients + 1, near: g.founders[w.cli.IntN(len(g.founders))]}
+	w.clients++
 	c.later()
 	return c
 }
@@ -74,7 +53,7 @@ func (c *client) next() {
 		return
 	}
 	w.history.operations++
-	op := &operation{id: w.history.operations, client: c, call: w.history.stamp(), session: c.session}
+	op := &operation{id: w.history.operations, client: c.id, group: c.g.id, call: w.history.stamp(), session: c.session}
 	if c.session == 0 {
 		op.verb = verbOpen
 		c.try(op)
@@ -175,56 +154,6 @@ func (c *client) send(op *operation, m *member, again func()) {
 	})
 }
 
-// propose proposes a try of an operation.
-func (m *member) propose(op *operation, deadline time.Duration, end func(answer, error)) {
-	cmd := m.n.w.history.try(op)
-	data := cmd.encode()
-	m.call(deadline, len(data), func(r *replica.Replica, id replica.Call, by replica.Deadline) {
-		r.Propose(id, data, by)
-	}, func(d replica.Done) {
-		if errors.Is(d.Err, replica.ErrRefused) {
-			m.g.wasRefused(m.n, cmd.attempt)
-		}
-		a, _ := d.Result.(answer)
-		end(a, d.Err)
-	})
-}
-
-// read waits for a barrier.
-func (m *member) read(key uint8, deadline time.Duration, end func(error)) {
-	switch m.n.w.opts.Bug {
-	case followerBarrier:
-		barrier := m.core.State().Commit
-		var wait func()
-		wait = func() {
-			if m.applied >= barrier {
-				end(nil)
-			} else {
-				m.n.after(tickTime, wait)
-			}
-		}
-		wait()
-		return
-	case noWait:
-		m.drive.Post(0, func(r *replica.Replica) { end(nil) })
-		return
-	}
-	w := m.n.w
-	o, want := w.readOptions(key), m.g.fresh.acked[key]
-	if m.reads++; m.reads%2 == 0 && m.readAtOnce(key, o, want) {
-		end(nil)
-		return
-	}
-	m.call(deadline, 0, func(r *replica.Replica, id replica.Call, by replica.Deadline) {
-		r.ReadWith(id, o, by)
-	}, func(d replica.Done) {
-		if d.Err == nil {
-			m.readEnds(key, o, d.Read, want)
-		}
-		end(d.Err)
-	})
-}
-
 // answered takes an answer given by a node now, on its way to the client for a
 // moment.
 func (c *client) answered(op *operation, by uint64, a answer) {
@@ -261,5 +190,45 @@ func (c *client) answered(op *operation, by uint64, a answer) {
 		}
 		w.tell(by, "answers client %d: %v key %d old %d new %d: %v %d", c.id, op.verb, op.key, op.old, op.value, a.done, a.value)
 		c.later()
+	})
+}
+
+// tryAtGate sends a try to a gateway, if the client goes to one.
+func (c *client) tryAtGate(op *operation, again func()) bool {
+	w := c.w
+	if len(w.gates) == 0 || !w.gated.Chance(w.plan.gates.share) {
+		return false
+	}
+	gt := w.gates[w.gated.IntN(len(w.gates))]
+	w.After(w.plan.costs.Delay, func() {
+		if gt.up {
+			gt.bound(func() { c.sendToGate(op, gt.groups[c.g.id], again) })()
+		}
+	})
+	return true
+}
+
+func (c *client) sendToGate(op *operation, gw *gateway, again func()) {
+	w := c.w
+	soon := func() { w.After(w.cli.Wait(2*tickTime), again) }
+	if op.verb == verbGet {
+		gw.query(op.key, w.plan.deadline, func(value uint32, err error) {
+			if err != nil {
+				if !errors.Is(err, replica.ErrRefused) {
+					w.fail(verdicts, "%v: a query ends with %v", gw.gt, err)
+				}
+				soon()
+				return
+			}
+			c.answered(op, gw.gt.id, answer{value: value})
+		})
+		return
+	}
+	gw.propose(op, w.plan.deadline, func(a answer, err error) {
+		if err != nil {
+			soon()
+			return
+		}
+		c.answered(op, gw.gt.id, a)
 	})
 }

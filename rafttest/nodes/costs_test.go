@@ -22,7 +22,7 @@ func TestCosts(t *testing.T) {
 			p.deadline, p.largest = 100*electionTime, float64(size)
 			p.batchBytes, p.queueBytes, p.uncommitted = 256<<10, 64<<20, 64<<20
 			p.inflightBytes, p.linkBytes, p.receiveBytes = 32<<20, 64<<20, 64<<20
-			p.logBytes, p.segmentBytes, p.logCache, p.appendBytes = 64<<20, 1<<20, 64<<20, 1<<20
+			p.logBytes, p.segmentBytes, p.logCache, p.appendBytes = 64<<20, 256<<10, 64<<20, 1<<20
 		})
 		done := 0
 		var propose func(m *member)

@@ -216,9 +216,7 @@ func (d *disk) written() {
 		var err error
 		more, err = d.engine.Step()
 		if d.Blown() {
-			d.n.w.reach.TornWrites++
-			d.n.crash(true)
-			d.n.w.After(d.n.w.outage(), d.n.start)
+			d.n.w.faults.torn(d.n)
 			return
 		}
 		if err != nil {
@@ -256,7 +254,7 @@ func (d *disk) look() {
 	d.n.w.tell(d.n.id, "log stalled: %v", stalled != nil)
 	if stalled != nil {
 		d.n.w.reach.Stalls++
-		d.n.w.loseLeaderOf(d.n)
+		d.n.w.faults.stalled(d.n)
 	}
 	for _, g := range d.n.w.groups {
 		if m := d.n.members[g.id]; m != nil {

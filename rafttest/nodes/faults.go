@@ -5,225 +5,261 @@ package nodes
 
 import "time"
 
-// beginFaults plans the first of each kind of fault that the plan has.
-func (w *sim) beginFaults() {
-	p := &w.plan
-	w.every(p.crash, func() { w.crash(true) })
-	w.every(p.kill, func() { w.crash(false) })
-	w.every(p.tornWrite, w.tearWrite)
-	w.every(p.partition, w.partition)
-	w.every(p.isolate, func() { w.isolate(w.anyNode(), w.outage()) })
-	w.every(p.oneWay, w.oneWay)
-	w.every(p.slowLink, w.slowLink)
-	w.every(p.holdLink, w.holdLink)
-	w.every(p.slowDisk, w.slowDisk)
-	w.every(p.fullDisk, w.fillDisk)
-	w.every(p.hungDisk, w.hangDisk)
-	w.every(p.damage, w.damageLog)
-	w.every(p.slowMachine, w.slowMachine)
-	w.every(p.pause, w.pause)
-	w.every(p.members, func() { w.changeMembers(w.anyGroup()) })
-	w.every(p.repeats.every, func() { w.deafen(w.anyGroup()) })
-	w.every(p.transfer, func() { w.transfer(w.anyGroup()) })
-	w.every(p.campaign, w.campaign)
-	w.every(p.coding.densify, func() { w.densify(w.anyGroup()) })
-	w.every(p.leasing.rosters, func() { w.wishRoster(w.anyGroup()) })
-	w.every(p.leasing.probes, func() { w.probe(w.anyGroup()) })
-	w.every(p.flood, func() { w.burst(w.anyGroup(), 2+w.rng.IntN(20)) })
+// faults makes things go wrong in a world.
+type faults struct{ *sim }
+
+// begin plans the first of each kind of fault that the plan has.
+func (f faults) begin() {
+	p := &f.plan
+	f.every(p.crash, func() { f.crash(true) })
+	f.every(p.kill, func() { f.crash(false) })
+	f.every(p.tornWrite, f.tearWrite)
+	f.every(p.partition, f.partition)
+	f.every(p.isolate, func() { f.isolate(f.anyNode(), f.outage()) })
+	f.every(p.oneWay, f.oneWay)
+	f.every(p.slowLink, f.slowLink)
+	f.every(p.holdLink, f.holdLink)
+	f.every(p.slowDisk, f.slowDisk)
+	f.every(p.fullDisk, f.fillDisk)
+	f.every(p.hungDisk, f.hangDisk)
+	f.every(p.damage, f.damageLog)
+	f.every(p.slowMachine, f.slowMachine)
+	f.every(p.pause, f.pause)
+	f.every(p.members, func() { f.changeMembers(f.anyGroup()) })
+	f.every(p.repeats.every, func() { f.deafen(f.anyGroup()) })
+	f.every(p.transfer, func() { f.transfer(f.anyGroup()) })
+	f.every(p.campaign, f.campaign)
+	f.every(p.coding.densify, func() { f.densify(f.anyGroup()) })
+	f.every(p.leasing.rosters, func() { f.wishRoster(f.anyGroup()) })
+	f.every(p.leasing.probes, func() { f.probe(f.anyGroup()) })
+	f.every(p.flood, func() { f.burst(f.anyGroup(), 2+f.rng.IntN(20)) })
 }
 
 // every has something happen once in mean on average, until the calm.
-func (w *sim) every(mean time.Duration, happen func()) {
+func (f faults) every(mean time.Duration, happen func()) {
 	if mean == 0 {
 		return
 	}
-	w.After(w.rng.Wait(mean), func() {
-		if !w.calming && w.failure == nil {
+	f.After(f.rng.Wait(mean), func() {
+		if !f.calming && f.failure == nil {
 			happen()
-			w.every(mean, happen)
+			f.every(mean, happen)
 		}
 	})
 }
 
 // outage draws how long a fault lasts.
-func (w *sim) outage() time.Duration {
-	return w.rng.Span(5*time.Millisecond, max(w.plan.outage, 6*time.Millisecond))
+func (f faults) outage() time.Duration {
+	return f.rng.Span(5*time.Millisecond, max(f.plan.outage, 6*time.Millisecond))
 }
 
-func (w *sim) anyGroup() *group { return w.groups[w.rng.IntN(len(w.groups))] }
+func (f faults) anyGroup() *group { return f.groups[f.rng.IntN(len(f.groups))] }
 
 // anyNode returns a node that runs, often a leader; nil if none runs.
-func (w *sim) anyNode() *node {
-	if m := w.anyGroup().leading(); m != nil && w.rng.Chance(0.4) {
+func (f faults) anyNode() *node {
+	if m := f.anyGroup().leading(); m != nil && f.rng.Chance(0.4) {
 		return m.n
 	}
-	up := w.running()
+	up := f.running()
 	if len(up) == 0 {
 		return nil
 	}
-	return up[w.rng.IntN(len(up))]
+	return up[f.rng.IntN(len(up))]
 }
 
-func (w *sim) crash(power bool) {
-	n := w.anyNode()
+func (f faults) crash(power bool) {
+	n := f.anyNode()
 	if n == nil {
 		return
 	}
 	if power {
-		w.reach.Crashes++
+		f.reach.Crashes++
 	} else {
-		w.reach.Kills++
+		f.reach.Kills++
 	}
 	n.crash(power)
-	w.After(w.outage(), n.start)
+	f.After(f.outage(), n.start)
 }
 
 // tearWrite lets power fail at one of the next operations on the file system.
-func (w *sim) tearWrite() {
-	if n := w.anyNode(); n != nil && !n.disk.Fused() {
-		n.disk.Fuse(1 + w.rng.IntN(30))
+func (f faults) tearWrite() {
+	if n := f.anyNode(); n != nil && !n.disk.Fused() {
+		n.disk.Fuse(1 + f.rng.IntN(30))
 	}
 }
 
-func (w *sim) partition() {
-	side := 1 + w.rng.IntN(1<<maxNodes-2)
-	mends := w.net.Split(uint64(side))
-	w.reach.Partitions++
-	w.tell(0, "partition %09b", side)
-	w.mendLater("partition", w.outage(), mends)
+// torn ends a write of a disk in the middle: power has failed.
+func (f faults) torn(n *node) {
+	f.reach.TornWrites++
+	n.crash(true)
+	f.After(f.outage(), n.start)
+}
+
+func (f faults) partition() {
+	side := 1 + f.rng.IntN(1<<maxNodes-2)
+	mends := f.net.Split(uint64(side))
+	f.reach.Partitions++
+	f.tell(0, "partition %09b", side)
+	f.mendLater("partition", f.outage(), mends)
 }
 
 // isolate cuts a node off from all others.
-func (w *sim) isolate(n *node, d time.Duration) {
+func (f faults) isolate(n *node, d time.Duration) {
 	if n == nil {
 		return
 	}
-	w.reach.Isolations++
-	w.tell(n.id, "isolated")
-	w.mendLater("isolation", d, w.net.Isolate(n.id, true, true))
+	f.reach.Isolations++
+	f.tell(n.id, "isolated")
+	f.mendLater("isolation", d, f.net.Isolate(n.id, true, true))
 }
 
-func (w *sim) oneWay() {
-	from, to := w.anyNode(), w.anyNode()
+func (f faults) oneWay() {
+	from, to := f.anyNode(), f.anyNode()
 	if from == nil || from == to {
 		return
 	}
-	w.reach.OneWay++
-	w.tell(0, "cut %d>%d", from.id, to.id)
-	w.mendLater("one-way cut", w.outage(), []func(){w.net.Cut(from.id, to.id)})
+	f.reach.OneWay++
+	f.tell(0, "cut %d>%d", from.id, to.id)
+	f.mendLater("one-way cut", f.outage(), []func(){f.net.Cut(from.id, to.id)})
 }
 
-func (w *sim) mendLater(what string, d time.Duration, mends []func()) {
-	w.After(d, func() {
-		w.tell(0, "end of a %s", what)
+func (f faults) mendLater(what string, d time.Duration, mends []func()) {
+	f.After(d, func() {
+		f.tell(0, "end of a %s", what)
 		for _, mend := range mends {
 			mend()
 		}
 	})
 }
 
-func (w *sim) slowLink() {
-	n := w.anyNode()
+func (f faults) slowLink() {
+	n := f.anyNode()
 	if n == nil {
 		return
 	}
-	w.tell(n.id, "slow links")
-	w.net.Slow(n.id, w.outage())
+	f.tell(n.id, "slow links")
+	f.net.Slow(n.id, f.outage())
 }
 
 // holdLink lets one connection get nothing through for a time, while the others
 // between the same nodes do.
-func (w *sim) holdLink() {
-	n := w.anyNode()
+func (f faults) holdLink() {
+	n := f.anyNode()
 	if n == nil || len(n.egress.order) == 0 {
 		return
 	}
-	l := n.egress.order[w.rng.IntN(len(n.egress.order))]
-	w.tell(n.id, "connection to %d is held up: %v", l.to, l.class)
-	w.net.Link(n.id, l.to).Hold(int(l.class), w.outage())
+	l := n.egress.order[f.rng.IntN(len(n.egress.order))]
+	f.tell(n.id, "connection to %d is held up: %v", l.to, l.class)
+	f.net.Link(n.id, l.to).Hold(int(l.class), f.outage())
 }
 
-func (w *sim) slowDisk() {
-	if n := w.anyNode(); n != nil {
-		w.reach.SlowDisks++
-		w.tell(n.id, "slow disk")
-		n.disk.Slow(20, w.outage())
+func (f faults) slowDisk() {
+	if n := f.anyNode(); n != nil {
+		f.reach.SlowDisks++
+		f.tell(n.id, "slow disk")
+		n.disk.Slow(20, f.outage())
 	}
 }
 
 // hangDisk lets a disk end nothing for a time, without an error.
-func (w *sim) hangDisk() {
-	if n := w.anyNode(); n != nil {
-		w.reach.HungDisks++
-		w.tell(n.id, "disk hangs")
-		n.disk.Hang(w.outage())
+func (f faults) hangDisk() {
+	if n := f.anyNode(); n != nil {
+		f.reach.HungDisks++
+		f.tell(n.id, "disk hangs")
+		n.disk.Hang(f.outage())
 	}
 }
 
 // slowMachine makes all work of a node's processor take ten times as long.
-func (w *sim) slowMachine() {
-	if n := w.anyNode(); n != nil {
-		w.reach.SlowMachines++
-		w.tell(n.id, "slow machine")
-		n.slowUntil = w.Now() + w.outage()
+func (f faults) slowMachine() {
+	if n := f.anyNode(); n != nil {
+		f.reach.SlowMachines++
+		f.tell(n.id, "slow machine")
+		n.slowUntil = f.Now() + f.outage()
 	}
 }
 
-func (w *sim) fillDisk() {
-	n := w.anyNode()
+func (f faults) fillDisk() {
+	n := f.anyNode()
 	if n == nil || n.disk.Full() {
 		return
 	}
-	w.reach.FullDisks++
-	n.disk.fillUp(w.outage())
+	f.reach.FullDisks++
+	n.disk.fillUp(f.outage())
 }
 
-// loseLeaderOf lets the leader of some group fall, now that a node's log has stalled,
-// and the log have no room, for longer than the others stand by that leader.
-func (w *sim) loseLeaderOf(full *node) {
-	if w.plan.fallWhenFull == 0 || w.calming || !w.rng.Chance(w.plan.fallWhenFull) {
-		return
-	}
-	if m := w.anyGroup().leading(); m != nil && m.n != full {
-		outage := w.rng.Span(2*electionTime, 6*electionTime)
-		w.reach.Crashes++
-		w.After(0, func() { m.n.crash(true) })
-		w.After(outage, m.n.start)
-		full.disk.fillUp(outage)
+func (f faults) pause() {
+	if n := f.anyNode(); n != nil {
+		f.reach.Pauses++
+		n.pause(f.outage())
 	}
 }
 
-func (w *sim) pause() {
-	if n := w.anyNode(); n != nil {
-		w.reach.Pauses++
-		n.pause(w.outage())
-	}
-}
-
-func (w *sim) campaign() {
-	n, g := w.anyNode(), w.anyGroup()
+func (f faults) campaign() {
+	n, g := f.anyNode(), f.anyGroup()
 	if n == nil || n.members[g.id] == nil {
 		return
 	}
-	w.reach.Campaigns++
-	w.tell(n.id, "campaign in group %d", g.id)
+	f.reach.Campaigns++
+	f.tell(n.id, "campaign in group %d", g.id)
 	m := n.members[g.id]
 	n.bound(func() { m.drive.Post(0, campaignReplica) })()
 }
 
 // burst proposes many commands at a node at once, whose answers nobody waits
 // for: they fill queues, messages, windows.
-func (w *sim) burst(g *group, size int) {
-	n := w.anyNode()
+func (f faults) burst(g *group, size int) {
+	n := f.anyNode()
 	if n == nil || n.members[g.id] == nil {
 		return
 	}
-	w.reach.Floods++
+	f.reach.Floods++
 	m := n.members[g.id]
 	for range size {
-		w.history.operations++
-		op := &operation{id: w.history.operations, verb: verbPut, key: storeKeys - 1, value: w.history.operations, session: 0, seq: 1,
-			padding: int(w.rng.Scale(w.plan.smallest, w.plan.largest))}
-		n.bound(func() { m.propose(op, w.plan.deadline, func(answer, error) {}) })()
+		f.history.operations++
+		op := &operation{id: f.history.operations, verb: verbPut, key: storeKeys - 1, value: f.history.operations, session: 0, seq: 1,
+			padding: int(f.rng.Scale(f.plan.smallest, f.plan.largest))}
+		n.bound(func() { m.propose(op, f.plan.deadline, func(answer, error) {}) })()
+	}
+}
+
+// beginGates plans the faults of gateways.
+func (f faults) beginGates() {
+	p := &f.plan.gates
+	if p.gates == 0 {
+		return
+	}
+	some := func(happen func(*gate)) func() {
+		return func() {
+			if gt := f.gates[f.gated.IntN(len(f.gates))]; gt.up {
+				happen(gt)
+			}
+		}
+	}
+	f.every(p.crash, some(func(gt *gate) {
+		f.gateReach.Crashes++
+		gt.crash()
+		f.After(f.outage(), gt.start)
+	}))
+	f.every(p.cutOff, some(func(gt *gate) {
+		f.gateReach.CutOffs++
+		f.tell(gt.id, "cut off")
+		// From all nodes, or from one.
+		mends := f.net.Isolate(gt.id, true, true)
+		if f.gated.Chance(0.6) {
+			for _, mend := range mends {
+				mend()
+			}
+			node := 1 + uint64(f.gated.IntN(f.plan.voters))
+			mends = []func(){f.net.Cut(gt.id, node), f.net.Cut(node, gt.id)}
+		}
+		f.mendLater("cut", f.outage(), mends)
+	}))
+	f.every(p.pause, some(func(gt *gate) {
+		f.gateReach.Pauses++
+		gt.pause(f.outage())
+	}))
+	if p.earlier != 0 {
+		f.gateReach.EarlierNodes++
 	}
 }

@@ -10,11 +10,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "go.etcd.io/raft/v3/raftpb"
-)
 
-// finaleTime is how long the nodes may take, once the faults are over, until all
-// is well.
-const finaleTime = 80 * electionTime
+	"github.com/weftraft/weft/internal/catchup"
+)
 
 // finale is the second phase: links are mended, all nodes run, and each group
 // must elect a leader, take a command at every member, and bring all members to
@@ -22,8 +20,6 @@ const finaleTime = 80 * electionTime
 type finale struct {
 	w      *sim
 	probes map[probeID]*probe
-	done   bool
-	took   time.Duration
 }
 
 type probeID struct{ group, node uint64 }
@@ -57,8 +53,8 @@ func (w *sim) calm() {
 		}
 	}
 	w.calmGates()
-	w.finale = &finale{w: w, probes: map[probeID]*probe{}}
-	w.finale.look()
+	f := &finale{w: w, probes: map[probeID]*probe{}}
+	f.look()
 }
 
 // look sees how far they have come, and comes back later.
@@ -73,7 +69,7 @@ func (f *finale) look() {
 	switch {
 	case w.failure != nil:
 	case missing == "":
-		f.done, f.took = true, w.Now()-w.plan.duration
+		w.end = ending{true, w.Now() - w.plan.duration}
 		w.tell(0, "all is well")
 		for _, g := range w.groups {
 			g.compare()
@@ -123,16 +119,6 @@ func (f *finale) missing(g *group) string {
 	return what
 }
 
-// membersOf returns the members of a configuration that run.
-func (g *group) membersOf(conf *pb.ConfState) (members []*member) {
-	for _, n := range g.w.nodes {
-		if m := n.members[g.id]; m != nil && n.up && isMember(conf, n.id) {
-			members = append(members, m)
-		}
-	}
-	return members
-}
-
 // probe proposes a command at a member or a gateway, again and again until it is applied.
 func (f *finale) probe(id probeID, propose func(*operation, func(answer, error))) *probe {
 	w := f.w
@@ -169,8 +155,70 @@ func (g *group) compare() {
 		}
 	}
 	for _, op := range w.history.ops {
-		if op.client.g == g && op.finished && op.verb != verbGet && !g.effects[op.id] {
+		if op.group == g.id && op.finished && op.verb != verbGet && !g.effects[op.id] {
 			w.fail(nothingLost, "group %d: operation %d was acknowledged, and has no effect", g.id, op.id)
 		}
 	}
+}
+
+// retire shuts down the members that were removed, which all others know.
+func (g *group) retire(conf *pb.ConfState) {
+	for id := uint64(1); id <= maxNodes; id++ {
+		if !g.knows(id) || isMember(conf, id) {
+			continue
+		}
+		g.retired[id] = true
+		g.w.reach.Retirements++
+		n := g.w.node(id)
+		if m := n.members[g.id]; m != nil {
+			m.stop()
+		}
+	}
+}
+
+// stop ends the member; the process goes on.
+func (m *member) stop() {
+	m.drive.Stop()
+	m.r.CatchUpWithin(nil, 0, nil)
+	m.local.Close()
+	m.unblock()
+	delete(m.n.members, m.g.id)
+}
+
+// calmGates ends the faults of gateways; nodes of an earlier version are replaced.
+func (w *sim) calmGates() {
+	w.plan.gates.earlier = 0
+	for _, gt := range w.gates {
+		gt.resume()
+		gt.start()
+	}
+}
+
+// missingInBudgets names a budget that has bytes under way, or a member that waits for some.
+func (f *finale) missingInBudgets() string {
+	for _, n := range f.w.running() {
+		if s := n.catchUp.Statistics(catchup.Sending); s.UsedBytes > 0 || s.Waiting > 0 {
+			return fmt.Sprintf("node %d has %d bytes under way to members that catch up, and %d wait", n.id, s.UsedBytes, s.Waiting)
+		}
+	}
+	return ""
+}
+
+// missingAtGates names unfinished work of a group at gateways, and asks for work.
+func (f *finale) missingAtGates(g *group) string {
+	for _, gt := range f.w.gates {
+		gw := gt.groups[g.id]
+		pr := f.probe(probeID{g.id, gt.id}, func(op *operation, end func(answer, error)) {
+			gt.bound(func() { gw.propose(op, 3*electionTime, end) })()
+		})
+		switch st := gw.r.Status(); {
+		case !pr.answered:
+			return fmt.Sprintf("%v has no answer to what was proposed there: %+v", gt, st)
+		case len(gw.calls) > 0 || st.Waiting > 0:
+			return fmt.Sprintf("%v has calls that do not end", gt)
+		case st.Queued > 0:
+			return fmt.Sprintf("%v has %d bytes for which nobody waits", gt, st.Queued)
+		}
+	}
+	return ""
 }

@@ -121,7 +121,7 @@ func (c followersCase) calls(t *testing.T, strike func(*scenario, *node)) []time
 		p.costs.Delay, p.costs.Sync = time.Millisecond, 2*time.Millisecond
 		p.think, p.deadline, p.smallest, p.largest = 100*time.Microsecond, 10*electionTime, 16<<10, 16<<10+1
 		p.catchUp, p.catchUpFree = 8<<20, 256<<10
-		p.segmentBytes, p.logBytes, p.keepEvery = 512<<10, 64<<20, 1000
+		p.segmentBytes, p.logBytes, p.keepEvery = 128<<10, 64<<20, 1000
 		p.coding = coding{on: c.coding, threshold: 4 << 10}
 		if c.leases {
 			p.leasing = leasing{on: true, lease: electionTime, fail: electionTime, driftPPM: 1000, spans: true}

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"time"
 
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/internal/holdings"
 	"github.com/weftraft/weft/rawnode/session"
 )
@@ -71,7 +74,8 @@ func newGroup(w *sim, id uint64) *group {
 	return g
 }
 
-func (g *group) knows(node uint64) bool   { return g.told[node] && !g.retired[node] }
+func (g *group) knows(node uint64) bool { return g.told[node] && !g.retired[node] }
+
 func (g *group) founder(node uint64) bool { return slices.Contains(g.founders, node) }
 
 // elected notes a leader.
@@ -161,4 +165,68 @@ func (g *group) wasRefused(n fmt.Stringer, attempt uint32) {
 func (g *group) wrote() {
 	g.gap = max(g.gap, g.w.Now()-g.lastWrite)
 	g.lastWrite = g.w.Now()
+}
+
+// leading returns the member that leads the highest term of a group, or nil.
+func (g *group) leading() (best *member) {
+	term := uint64(0)
+	for _, n := range g.w.nodes {
+		m := n.members[g.id]
+		if !n.up || m == nil || m.core == nil {
+			continue
+		}
+		if st := m.core.State(); st.Role == raft.StateLeader && st.Term > term {
+			best, term = m, st.Term
+		}
+	}
+	return best
+}
+
+// membersOf returns the members of a configuration that run.
+func (g *group) membersOf(conf *pb.ConfState) (members []*member) {
+	for _, n := range g.w.nodes {
+		if m := n.members[g.id]; m != nil && n.up && isMember(conf, n.id) {
+			members = append(members, m)
+		}
+	}
+	return members
+}
+
+func isMember(conf *pb.ConfState, id uint64) bool {
+	return slices.Contains(conf.GetVoters(), id) || slices.Contains(conf.GetLearners(), id) ||
+		slices.Contains(conf.GetVotersOutgoing(), id) || slices.Contains(conf.GetLearnersNext(), id)
+}
+
+// freshness is the knowledge of a group's acknowledged writes: how many commands are at
+// least in a state with all of them.
+type freshness struct {
+	places map[uint32]uint64 // of operations in effect
+	acked  [storeKeys]uint64 // by key
+	// steps are the times at which the highest of all rose.
+	steps []ackedStep
+}
+
+type ackedStep struct {
+	at    time.Duration
+	count uint64
+}
+
+// acknowledged notes that a client has the result of a write.
+func (f *freshness) acknowledged(at time.Duration, op *operation) {
+	place := f.places[op.id]
+	f.acked[op.key] = max(f.acked[op.key], place)
+	if n := len(f.steps); n == 0 || place > f.steps[n-1].count {
+		f.steps = append(f.steps, ackedStep{at, place})
+	}
+}
+
+// before returns how many commands are at least in a state with all writes
+// acknowledged by a time.
+func (f *freshness) before(at time.Duration) uint64 {
+	for i := len(f.steps) - 1; i >= 0; i-- {
+		if f.steps[i].at <= at {
+			return f.steps[i].count
+		}
+	}
+	return 0
 }

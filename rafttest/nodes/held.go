@@ -6,6 +6,9 @@ package nodes
 import (
 	"errors"
 	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -156,4 +159,78 @@ func readLog(log *storage.Group, from, to uint64) (ents []*pb.Entry, err error) 
 		from += uint64(len(more))
 	}
 	return ents, nil
+}
+
+// commits is what is known of a member as of its last turn, for its next commit.
+type commits struct {
+	index   uint64
+	members *pb.ConfState
+	// sets is the sets of voters that count, at a leader; nil: not known.
+	sets [][]uint64
+	// changes is the changes of members in the member's log that may not be in force.
+	changes []*pb.Entry
+}
+
+// logged notes the changes of members among entries that the member's log has got.
+func (c *commits) logged(ents []*pb.Entry) {
+	if len(ents) == 0 {
+		return
+	}
+	c.changes = slices.DeleteFunc(c.changes, func(e *pb.Entry) bool { return e.GetIndex() >= ents[0].GetIndex() })
+	for _, e := range ents {
+		if e.GetType() != pb.EntryNormal {
+			c.changes = append(c.changes, e)
+		}
+	}
+}
+
+// Entries that a state machine applies before the log of its node has them are judged from outside: the
+// simulator knows, by itself, which entries a replica has handed to the log and which of them are on
+// the disk (the rules E1 to E6 are in raft/early.go).
+
+// unstored is the part of a member's log that is not known to be on the disk, in order.
+type unstored []unstoredEntry
+
+type unstoredEntry struct{ index, size, write uint64 }
+
+// hand notes a write. Its entries replace what was there, and its snapshot replaces all.
+func (u *unstored) hand(write uint64, w storage.Write) {
+	if w.Snapshot != nil {
+		*u = unstored{{index: w.Snapshot.GetMetadata().GetIndex(), write: write}}
+	}
+	if len(w.Entries) > 0 {
+		u.cut(w.Entries[0].GetIndex())
+	}
+	for _, e := range w.Entries {
+		*u = append(*u, unstoredEntry{e.GetIndex(), uint64(proto.Size(e)), write})
+	}
+}
+
+// cut forgets the entries from an index on.
+func (u *unstored) cut(from uint64) {
+	list := *u
+	for len(list) > 0 && list[len(list)-1].index >= from {
+		list = list[:len(list)-1]
+	}
+	*u = list
+}
+
+// store notes that the writes up to a number are on the disk.
+func (u *unstored) store(write uint64) {
+	list := *u
+	for len(list) > 0 && list[0].write <= write {
+		list = list[1:]
+	}
+	*u = list
+}
+
+// upTo returns the number of entries up to an index, and their bytes.
+func (u unstored) upTo(index uint64) (entries, bytes uint64) {
+	for _, e := range u {
+		if e.index > index {
+			break
+		}
+		entries, bytes = entries+1, bytes+e.size
+	}
+	return entries, bytes
 }

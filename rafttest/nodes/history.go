@@ -5,6 +5,7 @@ package nodes
 
 import (
 	"github.com/weftraft/weft/rafttest/internal/register"
+	"github.com/weftraft/weft/rawnode/session"
 )
 
 // history is the clients' operations and results.
@@ -28,38 +29,9 @@ func (h *history) try(op *operation) command {
 		acked: op.acked, op: op.id, attempt: h.attempts, padding: op.padding}
 }
 
-// checkHistory looks for an order of the operations, each between its call and
-// its return, with the recorded results.
-func (w *sim) checkHistory() {
-	if w.failure != nil {
-		return
-	}
-	type place struct {
-		group uint64
-		key   uint8
-	}
-	by := map[place][]*operation{}
-	for _, op := range w.history.ops {
-		if !op.finished && (op.verb == verbGet || !op.client.g.effects[op.id]) {
-			continue // the result was not seen, or the operation never took effect
-		}
-		at := place{op.client.g.id, op.key}
-		by[at] = append(by[at], op)
-	}
-	for _, g := range w.groups {
-		for key := range uint8(storeKeys) {
-			ops := by[place{g.id, key}]
-			if err := register.Check(ops, (*operation).access); err != nil {
-				w.fail(linearizability, "group %d, key %d:\n%v", g.id, key, err)
-				return
-			}
-		}
-	}
-}
-
 // access is the operation on its key, as the client saw it.
 func (op *operation) access() register.Access {
-	a := register.Access{Client: op.client.id, Kind: register.Swap, Call: op.call, Return: op.ret,
+	a := register.Access{Client: op.client, Kind: register.Swap, Call: op.call, Return: op.ret,
 		Value: op.value, Old: op.old, Swapped: op.result.done, Known: op.finished}
 	switch op.verb {
 	case verbGet:
@@ -68,4 +40,26 @@ func (op *operation) access() register.Access {
 		a.Kind = register.Write
 	}
 	return a
+}
+
+// operation is one call of a client, with all its tries. Calls and returns are
+// numbered in order, so that no two happen at once.
+type operation struct {
+	id        uint32
+	verb      verb
+	key       uint8
+	value     uint32
+	old       uint32
+	seq       uint64
+	acked     uint64
+	session   session.ID
+	padding   int
+	client    int
+	group     uint64
+	call, ret int64
+	result    answer
+	finished  bool // the client has the result
+	abandoned bool // the operation may happen later, or never
+	tries     int
+	waiting   bool // a try is under way
 }

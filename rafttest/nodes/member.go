@@ -4,11 +4,8 @@
 package nodes
 
 import (
-	"errors"
 	"fmt"
 	"time"
-
-	"google.golang.org/protobuf/proto"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -138,68 +135,6 @@ func (m *member) writeNow(w storage.Write) error {
 	}
 }
 
-func (m *member) config(kept keptState) replica.Config {
-	p, w := &m.n.w.plan, m.n.w
-	cfg := replica.Config{Applied: kept.index, HostState: kept.host, Settings: replica.Settings{
-		ID: m.n.id, Group: m.g.id, Log: m.log, Boot: m.n.life,
-		ElectionTick: electionTicks, HeartbeatTick: p.heartbeatTick,
-		NoPreVote: p.noPreVote, NoCheckQuorum: p.noCheckQuorum,
-		MaxCommandBytes: p.maxCommand(), MaxBatchBytes: p.batchBytes, MaxBatches: p.batches,
-		MaxQueueBytes: p.queueBytes, MaxCalls: p.calls,
-		MaxAppendBytes: p.appendBytes, MaxInflightMsgs: p.inflightMsgs, MaxInflightBytes: p.inflightBytes,
-		MaxUncommittedBytes: p.uncommitted, MaxApplyBytes: p.applyBytes, MaxEarlyApplyBytes: p.earlyBytes,
-		RetainEntries: p.retainEntries, RetainBytes: p.retainBytes,
-		Coding: m.coded(), Placement: m.n.place,
-		Rand: m.n.rand,
-	}, EncodeResult: encodeAnswer}
-	if p.gates.busy {
-		cfg.Busy, cfg.Tick = func() float64 { return 1 }, tickTime
-	}
-	m.leased(&cfg)
-	cfg.Names = m.named()
-	if p.repeats.keepsMuch(m.n.id) {
-		cfg.RetainEntries, cfg.RetainBytes = 10_000, 16<<20
-	}
-	if w.opts.Bug == noQueueBudget {
-		cfg.MaxQueueBytes, cfg.MaxCalls = 1<<30, 1<<30
-	}
-	if m.g.founder(m.n.id) {
-		cfg.Peers = m.g.founders
-	}
-	newCore := w.opts.Core
-	switch {
-	case m.n.plain():
-		w.joints.PlainMembers++
-		newCore = newPlainCore(m.n.rand)
-	case newCore == nil:
-		newCore = replica.Weft
-	}
-	cfg.Core = func(rc raft.Config) (replica.Core, error) {
-		m.plantEarly(&rc)
-		core, err := newCore(rc)
-		m.core = core
-		return core, err
-	}
-	return cfg
-}
-
-// Now implements world.Surroundings, as the methods below do.
-func (m *member) Now() time.Duration { return m.n.w.Now() }
-
-// Work gives the processor a task.
-func (m *member) Work(t world.Task) { m.n.cpu.Add(t) }
-
-// Later plans a call at the process.
-func (m *member) Later(d time.Duration, happen func()) { m.n.after(d, happen) }
-
-// TurnBegins makes room for inputs: a turn has taken those that waited.
-func (m *member) TurnBegins() time.Duration {
-	m.atDoor.calls, m.atDoor.bytes = 0, 0
-	m.bytes = [wire.NumClasses]int{}
-	m.unblock()
-	return m.n.w.plan.costs.Turn
-}
-
 // unblock lets connections go on that waited for room.
 func (m *member) unblock() {
 	waiting := m.blocking
@@ -207,71 +142,6 @@ func (m *member) unblock() {
 	for _, again := range waiting {
 		again()
 	}
-}
-
-// Flushed publishes the permits of a turn. A replica that is out of service is a
-// finding, unless its log is damaged.
-func (m *member) Flushed(err error) (goOn bool) {
-	m.publish()
-	if err != nil && !m.n.metDamage(err) {
-		m.n.w.fail(noFailure, "%v, group %d is out of service: %v", m.n, m.g.id, err)
-	}
-	return err == nil
-}
-
-// TurnEnds looks at what has become of the replica.
-func (m *member) TurnEnds() {
-	status := m.r.Brief()
-	if status.Role == raft.StateLeader && m.role != raft.StateLeader {
-		m.g.elected(m.n, status.Term)
-		m.meets(momentElected)
-	}
-	m.role = status.Role
-	m.gauges(&status)
-	m.looksAtCommit(&status)
-	m.countNames()
-}
-
-// Send is the send stage: encoding and writing take time.
-func (m *member) Send(messages []wire.Message) {
-	c := &m.n.w.plan.costs
-	var cost time.Duration
-	for _, msg := range messages {
-		if b, ok := msg.RaftBody(); ok {
-			m.sending(b.Message)
-		}
-		cost += c.Sent + per(msg.Size(), c.WireKiB)
-	}
-	m.n.cpu.Add(func() (time.Duration, func()) {
-		return cost, func() {
-			for _, msg := range messages {
-				m.n.egress.send(msg)
-			}
-		}
-	})
-}
-
-// Append gives work to the log.
-func (m *member) Append(a *replica.Append) {
-	m.appends(a.Write.Entries)
-	m.commits.logged(a.Write.Entries)
-	m.writes++
-	m.unstored.hand(m.writes, a.Write)
-	number := m.writes
-	c := &m.n.w.plan.costs
-	var cost time.Duration
-	for _, e := range a.Write.Entries {
-		cost += c.Entry + per(proto.Size(e), c.LogKiB)
-	}
-	m.n.cpu.Add(func() (time.Duration, func()) {
-		return cost, func() { m.n.disk.put(logWork{m: m, append: a, number: number}) }
-	})
-}
-
-// Compact gives work to the log.
-func (m *member) Compact(c *replica.Compact) {
-	m.drops(c)
-	m.n.cpu.Add(func() (time.Duration, func()) { return 0, func() { m.n.disk.put(logWork{m: m, compact: c}) } })
 }
 
 // receive takes a message from a connection. The result is false if there is no
@@ -302,7 +172,7 @@ func (m *member) message(msg wire.Message) {
 	if err := m.drive.Deliver(msg); err != nil {
 		w.fail(noFailure, "%v refuses a message of node %d: %v", m.n, msg.From, err)
 	}
-	m.appendAgain(msg)
+	w.faults.delivered(m, msg)
 }
 
 // ticked lets a tick pass. A tick still waiting for the loop swallows the next.
@@ -325,57 +195,61 @@ type pendingCall struct {
 	end      func(replica.Done)
 }
 
-// call makes a call of a user.
-func (m *member) call(deadline time.Duration, bytes int, do func(*replica.Replica, replica.Call, replica.Deadline), end func(replica.Done)) {
-	w, p := m.n.w, &m.n.w.plan
-	if m.atDoor.calls >= p.calls || m.atDoor.bytes > 0 && m.atDoor.bytes+bytes > p.queueBytes {
-		if w.opts.Bug != noQueueBudget {
-			w.reach.Refused++
-			w.reach.AtDoor++
-			end(replica.Done{Err: &replica.CallError{Verdict: replica.ErrRefused, Cause: replica.ErrOverloaded}})
-			return
-		}
-	}
-	m.atDoor.calls++
-	m.atDoor.bytes += bytes
-	m.nextCall++
-	id := m.nextCall
-	m.calls[id] = pendingCall{deadline: w.Now() + deadline, end: end}
-	c, by := &p.costs, w.Now()+deadline
-	m.drive.Post(c.Call+per(bytes, c.LoopKiB), func(r *replica.Replica) { do(r, id, by) })
-}
-
-// Ended takes the end of a call: there is exactly one.
-func (m *member) Ended(d replica.Done) {
-	w := m.n.w
-	c, ok := m.calls[d.Call]
-	if !ok {
-		w.fail(verdicts, "%v ends call %d twice", m.n, d.Call)
-		return
-	}
-	delete(m.calls, d.Call)
-	w.late = max(w.late, w.Now()-c.deadline)
-	var ce *replica.CallError
-	switch {
-	case d.Err == nil:
-	case !errors.As(d.Err, &ce):
-		w.fail(verdicts, "%v: a call ends with an error that has no verdict: %v", m.n, d.Err)
-	case errors.Is(d.Err, replica.ErrRefused):
-		w.reach.Refused++
-	default:
-		w.reach.Unknown++
-		if w.opts.Bug == refusedLate {
-			d.Err = &replica.CallError{Op: ce.Op, Verdict: replica.ErrRefused, Cause: ce.Cause}
-		}
-	}
-	if errors.Is(d.Err, replica.ErrOverloaded) {
-		w.reach.Overloaded++
-	}
-	c.end(d)
-}
-
 // here reports whether the member still runs.
 func (m *member) here() bool { return m.n.up && m.n.life == m.life && !m.drive.Stopped() }
 
 // conf returns the members that the replica goes by.
 func (m *member) conf() *pb.ConfState { return m.r.Members() }
+
+// looksBack compares the log found by a start with what the last process had applied, and with the
+// state that survived (rule E3).
+func (m *member) looksBack(kept keptState) error {
+	last, err := m.log.LastIndex()
+	if err != nil {
+		return err
+	}
+	r := &m.n.w.reach
+	if m.n.had[m.g.id] > last {
+		r.LogsBehind++
+	}
+	if kept.index > last {
+		r.StatesAheadOfLogs++
+	}
+	return nil
+}
+
+// keep writes a copy of the state to the disk now and then, in its own files.
+func (m *member) keep() {
+	n, w := m.n, m.n.w
+	if m.keeping || m.applied < n.kept[m.g.id].index+w.plan.keepEvery || n.disk.Full() {
+		return
+	}
+	m.keeping = true
+	kept := keptState{index: m.applied, host: m.host, encoded: m.state.encode()}
+	durable := func() {
+		m.keeping = false
+		m.drive.Post(0, func(r *replica.Replica) { r.Durable(kept.index) })
+	}
+	life := n.life
+	n.disk.Do(n.disk.takes(m.state.size(), true), func() {
+		if n.life != life || !n.up {
+			return
+		}
+		if w.opts.Bug == applyAgain {
+			kept.encoded = m.state.encode() // by now the state has more in it
+		}
+		if kept.index > n.kept[m.g.id].index { // else a snapshot was restored meanwhile
+			n.kept[m.g.id] = kept
+		}
+		w.reach.StatesKept++
+		n.bound(durable)()
+	})
+}
+
+// passTick is the part of a tick that is about reads between turns.
+func (m *member) passTick(r *replica.Replica) {
+	m.local.Settle(r)
+	if m.n.w.opts.Bug == latePermit {
+		m.local.Publish(r)
+	}
+}

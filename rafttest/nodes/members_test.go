@@ -126,7 +126,7 @@ func (c *change) make(what string, changes ...*pb.ConfChangeSingle) {
 		var done, failed bool
 		via := c.membersOf()[c.rng.IntN(len(c.membersOf()))]
 		c.tell(via.n.id, "%s", what)
-		via.change(cc, func(_ *pb.ConfState, err error) {
+		via.change(c.plan.deadline, cc, func(_ *pb.ConfState, err error) {
 			done, failed = err == nil, err != nil
 			if err != nil {
 				c.tell(via.n.id, "%s: %v", what, err)

@@ -35,7 +35,7 @@ func leaderEgress(t *testing.T, voters, size int, on bool) float64 {
 		p.deadline, p.largest = 100*electionTime, float64(size)
 		p.batchBytes, p.queueBytes, p.uncommitted = 256<<10, 64<<20, 64<<20
 		p.inflightBytes, p.linkBytes, p.receiveBytes = 32<<20, 64<<20, 64<<20
-		p.logBytes, p.segmentBytes, p.logCache, p.appendBytes = 64<<20, 1<<20, 64<<20, 1<<20
+		p.logBytes, p.segmentBytes, p.logCache, p.appendBytes = 64<<20, 256<<10, 64<<20, 1<<20
 		p.retainBytes = 1 << 20
 	})
 	leader := s.groups[0].leading()

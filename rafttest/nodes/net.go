@@ -9,6 +9,7 @@ import (
 
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/internal/world"
+	"github.com/weftraft/weft/raft"
 )
 
 // egress is where messages leave a node: a queue for each peer and class with a
@@ -283,4 +284,57 @@ func (nw *network) hangUp(dead *node) {
 func (nw *network) mendAll() {
 	nw.Mend()
 	nw.deaf = [maxNodes + 1]time.Duration{}
+}
+
+// unheard reports whether a message does not get through to a deaf node.
+func (nw *network) unheard(m wire.Message) bool {
+	_, verdict := m.Body.(wire.Verdict)
+	return m.To <= maxNodes && nw.w.Now() < nw.deaf[m.To] && (verdict || m.Class() == wire.ClassAppend)
+}
+
+// countUnits counts a message with units of others, or one that asks another zone for units.
+func (w *sim) countUnits(m wire.Message) {
+	b, ok := m.RaftBody()
+	if !ok || len(b.GetContext()) != 1 {
+		return
+	}
+	p := &w.plan.naming
+	switch purpose := b.GetContext()[0]; {
+	case b.GetType() == raft.MsgUnits && purpose == 'c':
+		w.reach.UnitsPassedInZones++
+		if !p.relays(m.From) || !p.relays(m.To) || p.zone(m.From) != p.zone(m.To) {
+			w.fail(namesExact, "node %d passes units on to node %d, as if both stood in one zone", m.From, m.To)
+		}
+	case b.GetType() == raft.MsgUnitsAsk && purpose == 'q' && p.relays(m.From) && p.zone(m.From) != p.zone(m.To):
+		w.reach.FarPulls++
+	}
+}
+
+// unknownKind reports whether a node of an earlier version is sent a message about names.
+func (w *sim) unknownKind(m wire.Message) bool {
+	p := &w.plan.naming
+	switch b := m.Body.(type) {
+	case wire.Named:
+		for _, n := range b.Names {
+			if n.Relay != 0 && !p.relays(m.To) {
+				return true
+			}
+		}
+		return !p.takes(m.To)
+	case wire.Lack, wire.Fill:
+		return !p.takes(m.To)
+	case wire.Want:
+		return !p.relays(m.To)
+	}
+	return false
+}
+
+// standing returns for how long the first message to a node has waited.
+func (e *egress) standing(to uint64) (age time.Duration) {
+	for _, class := range [...]wire.Class{wire.ClassControl, wire.ClassAppend} {
+		if l := e.lanes[laneID{to, class}]; l != nil && len(l.waiting) > 0 {
+			age = max(age, e.n.w.Now()-l.waiting[0].at)
+		}
+	}
+	return age
 }

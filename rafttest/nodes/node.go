@@ -12,6 +12,7 @@ import (
 	"github.com/weftraft/weft/internal/catchup"
 	"github.com/weftraft/weft/internal/placement"
 	"github.com/weftraft/weft/internal/world"
+	"github.com/weftraft/weft/storage"
 )
 
 // node is a machine: a processor, a disk, a clock, and while the machine runs,
@@ -151,9 +152,7 @@ func (n *node) crash(power bool) {
 	if !n.up {
 		return
 	}
-	n.countLeases()
-	n.countReports()
-	n.countCatchUp()
+	n.count()
 	n.up, n.paused, n.waking = false, false, nil
 	n.egress.drop()
 	n.disk.crash(power)
@@ -206,3 +205,139 @@ func (n *node) resume() {
 }
 
 func (n *node) String() string { return fmt.Sprintf("node %d", n.id) }
+
+// clock is a node's clock, which the process finds when it starts: it runs at a rate of its
+// own within the bound, and goes on while the process is paused.
+type clock struct {
+	n      *node
+	origin time.Duration
+	rate   float64
+	// ticked is when a tick was last looked at, for a planted bug.
+	ticked time.Duration
+}
+
+func (n *node) newClock() *clock {
+	w := n.w
+	if !w.plan.leasing.on {
+		return &clock{n: n}
+	}
+	off := float64(w.plan.leasing.driftPPM) / 1e6 * (2*n.rand.Float64() - 1)
+	if w.opts.Bug == wildClocks {
+		off = 0.6 * float64(int(n.id%2)*2-1)
+	}
+	return &clock{n: n, origin: time.Duration(n.rand.IntN(1<<40)) + 1, rate: 1 + off}
+}
+
+// Now implements raft.Clock.
+func (c *clock) Now() time.Duration {
+	at := c.n.w.Now()
+	if c.n.w.opts.Bug == clockOfTicks {
+		at = c.ticked
+	}
+	return c.origin + time.Duration(c.rate*float64(at))
+}
+
+// tickedClock is a node's clock as of the last tick, for a planted bug.
+type tickedClock struct{ *clock }
+
+// Now implements raft.Clock.
+func (c tickedClock) Now() time.Duration {
+	return c.origin + time.Duration(c.rate*float64(c.ticked))
+}
+
+// newPlacement returns the placement of a process that starts, or nil.
+func (n *node) newPlacement() *placement.Node {
+	p := &n.w.plan.placing
+	if !p.on {
+		return nil
+	}
+	place, err := placement.NewNode(placement.NodeConfig{ID: n.id, Timeout: electionTime, Clock: n.w.Now, Queue: n.egress.standing, Weight: p.weights[n.id]})
+	if err != nil {
+		n.w.fail(noFailure, "%v: %v", n, err)
+	}
+	return place
+}
+
+// newCatchUp returns the budget of a process that starts, or nil.
+func (n *node) newCatchUp() *catchup.Budget {
+	if n.w.plan.catchUp == 0 {
+		return nil
+	}
+	return catchup.New(n.w.plan.catchUp, n.w.Now)
+}
+
+// tickIn returns when a node's next tick comes.
+func (n *node) tickIn() time.Duration {
+	if j := n.w.plan.joints; j != nil && j.gap[n.id] > 1 {
+		return time.Duration(1+j.draws.IntN(j.gap[n.id])) * n.tickEvery
+	}
+	return n.tickEvery
+}
+
+// plain reports whether a node runs upstream's library, without coding and leases.
+func (n *node) plain() bool {
+	j := n.w.plan.joints
+	return j != nil && j.upstream>>n.id&1 == 1
+}
+
+// metDamage ends a process that read what is damaged: its group is out of service.
+func (n *node) metDamage(err error) bool {
+	if n.disk.damage == nil || !errors.Is(err, storage.ErrDamaged) {
+		return false
+	}
+	n.w.reach.DamageMet++
+	n.fail(err)
+	n.repair()
+	return true
+}
+
+// repair gives a node that is down the bytes of its log again.
+func (n *node) repair() {
+	if n.disk.damage == nil {
+		return
+	}
+	if err := n.disk.damage.Repair(); err != nil {
+		n.w.fail(noFailure, "%v: repair the log: %v", n, err)
+	}
+	n.disk.damage = nil
+}
+
+// count counts what a process that ends, and its members, have seen.
+func (n *node) count() {
+	for _, g := range n.w.groups {
+		if m := n.members[g.id]; m != nil {
+			m.count()
+		}
+	}
+	s := n.catchUp.Statistics(catchup.Sending)
+	n.w.reach.CatchUps += s.Turns
+	n.w.reach.CatchUpsDelayed += s.Delayed
+}
+
+func (m *member) count() {
+	st, r := m.r.Status(), &m.n.w.reach
+	r.QuorumRestarts += st.Counters.QuorumRestarts
+	r.QuorumFallbacks += st.Counters.QuorumFallbacks
+	r.QuorumTurns += st.Counters.QuorumTurns
+	r.HandOversSlow += st.Counters.HandOversSlow
+	r.HandOversPreferred += st.Counters.HandOversPreferred
+	m.n.w.gateReach.ReportsAgain += st.Counters.ReportsAgain
+	m.n.w.gateReach.Held += st.Counters.HeldIn
+	s := st.Leases
+	if s == nil {
+		return
+	}
+	r.countTuned(s)
+	r.Granted += s.Counts.Granted
+	r.Revoked += s.Counts.Revoked
+	r.Adopted += s.Counts.Adopted
+	r.Removed += s.Counts.Removed
+	r.Restored += s.Counts.Restored
+	r.HeldReads += s.Reads.Held
+	r.WaitedReads += s.Reads.Waited
+	r.CutReads += s.Reads.Cut
+	r.NoteCommits += s.Reads.NoteCommits
+	if s.Reads.Refused+s.Counts.Refused > 0 {
+		m.n.w.fail(noFailure, "%v, group %d refuses %d messages about leases", m.n, m.g.id, s.Reads.Refused+s.Counts.Refused)
+	}
+}

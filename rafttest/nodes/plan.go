@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weftraft/weft/gossip"
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/rawnode/session"
 )
@@ -266,4 +268,31 @@ func (p *plan) String() string {
 		text += fmt.Sprintf(" joints: %+v", *p.joints)
 	}
 	return text
+}
+
+// drawEarly draws how much may be applied early, in half of the runs nothing; and how likely power
+// fails soon after.
+func (p *plan) drawEarly(d world.Draws) {
+	p.earlyBytes = world.Pick(d, -1, -1, -1, 200, 8<<10, 0)
+	p.fallWhenEarly = world.Pick(d, 0, 0.01, 0.1)
+}
+
+func (p *plan) mostEarly() uint64 {
+	if p.earlyBytes == 0 {
+		return replica.DefaultEarlyBytes
+	}
+	return uint64(max(p.earlyBytes, 0))
+}
+
+// largestEntry bounds an entry's commands.
+func (p *plan) largestEntry() int { return max(p.batchBytes, p.maxCommand()) }
+
+// largestMessage bounds a message: entries up to a limit and one more, or the
+// units asked for in one question, or a piece of a snapshot.
+func (p *plan) largestMessage() int {
+	entries := p.appendBytes
+	if p.coding.on {
+		entries = max(entries, gossip.AskBytes)
+	}
+	return entries + p.largestEntry() + max(p.chunkBytes, storeKeys*int(p.largest)/64) + 64<<10
 }

@@ -3,7 +3,11 @@
 
 package nodes
 
-import "github.com/weftraft/weft/internal/world"
+import (
+	"github.com/weftraft/weft/internal/replica"
+	"github.com/weftraft/weft/internal/world"
+	"github.com/weftraft/weft/raft"
+)
 
 // reach counts the events of runs. An event never reached is not tested.
 type reach struct {
@@ -55,8 +59,95 @@ type reach struct {
 // Add adds the counts of another run.
 func (r *reach) Add(o reach) { world.AddCounts(r, o) }
 
-// Missing names the events not reached.
-func (r reach) Missing() []string { return world.Zeros(r) }
-
 // String lists the counts, some to a line.
 func (r reach) String() string { return world.Table(r) }
+
+// moment is a moment in which something is under way at a member.
+type moment int
+
+const (
+	momentAppended moment = iota // a change of the members goes into the log
+	momentRaised                 // coded entries are raised, or recovered
+	momentLeased                 // a message about leases leaves
+	momentSnapshot               // a snapshot leaves
+	momentTransfer               // another is told to campaign
+	momentElected
+	moments
+)
+
+// jointReach counts the events of joints.
+type jointReach struct {
+	jointCounts
+	Moments [moments]uint64
+}
+
+// jointCounts is the counters of one event each.
+type jointCounts struct{ Ambushes, LateApplies, PlainMembers uint64 }
+
+// Add adds the counts of another run.
+func (r *jointReach) Add(o jointReach) {
+	world.AddCounts(&r.jointCounts, o.jointCounts)
+	for i := range r.Moments {
+		r.Moments[i] += o.Moments[i]
+	}
+}
+
+// gateReach counts what gateways came to. None may be zero.
+type gateReach struct {
+	Batches, Commands, Resent, Homes, Superseded, Gaps uint64
+	Nearer                                             uint64 // moves into the zone of the gateway
+	Queries, QueriesAgain, AtReaders                   uint64 // AtReaders: queries answered by learners
+	Refused, Unknown                                   uint64 // calls
+	Crashes, CutOffs, Pauses, EarlierNodes             uint64
+	ReportsAgain                                       uint64 // by homes
+	Held                                               uint64 // times that batches waited for a round of a busy leader
+}
+
+// Add adds the counts of another run.
+func (r *gateReach) Add(o gateReach) { world.AddCounts(r, o) }
+
+// RecordCoding counts the reports of a core.
+func (r *reach) RecordCoding(e raft.CodingEvent) {
+	switch e.Kind {
+	case raft.CodingEncoded:
+		r.Coded++
+	case raft.CodingPushed:
+		r.Pushed++
+	case raft.CodingAsked:
+		r.Asked++
+	case raft.CodingCompleted:
+		r.Completed++
+	case raft.CodingHeldBack:
+		r.HeldBack++
+	case raft.CodingFallback, raft.CodingHedged:
+		r.Raised++
+	case raft.CodingRecovery:
+		r.Recoveries++
+	}
+}
+
+// countRead counts a read by the node that vouched for the read.
+func (r *reach) countRead(by replica.ServedBy) {
+	switch by {
+	case replica.ServedByLease:
+		r.LeaseReads++
+	case replica.ServedByRoster:
+		r.RosterReads++
+	case replica.ServedByQuorum:
+		r.QuorumReads++
+	case replica.ServedStale:
+		r.StaleReads++
+	}
+}
+
+// countTuned counts the spans that are wanted by a tuner.
+func (r *reach) countTuned(s *raft.LeaseStatus) {
+	if s.Roster == nil {
+		return
+	}
+	for _, want := range s.Roster.Wanted {
+		if want.Tuned {
+			r.TunedSpans++
+		}
+	}
+}

@@ -5,14 +5,12 @@ package nodes
 
 import (
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/weftraft/weft/internal/fetch"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/internal/world"
-	"github.com/weftraft/weft/raft"
 )
 
 // sim is one run.
@@ -29,7 +27,8 @@ type sim struct {
 	nodes   []*node // by id, from 1
 	groups  []*group
 	net     network
-	clients []*client
+	faults  provoker
+	clients int
 	gates   []*gate
 	gated   world.Draws // for gateways
 	history history
@@ -41,104 +40,37 @@ type sim struct {
 	events    uint64
 	late      time.Duration // the most that a call ended behind its deadline
 	calming   bool
-	finale    *finale
+	end       ending
 	failure   *world.Violation
 }
 
-// mostEvents bounds a run: a run with more events makes no progress.
-const mostEvents = 3_000_000
-
-// run runs the nodes drawn by the seed, and reports the result.
-func run(seed uint64, opts options) result {
-	w := newSim(seed, opts)
-	w.guard(func() {
-		w.found(seed)
-		w.begin()
-		w.run()
-	})
-	return w.result(seed)
+// ending is how a run ends: all is well, so long after the last fault.
+type ending struct {
+	done bool
+	took time.Duration
 }
 
-func newSim(seed uint64, opts options) *sim {
-	w := &sim{opts: opts, rng: world.NewDraws(seed, 1), nets: world.NewDraws(seed, 2), disks: world.NewDraws(seed, 3), cli: world.NewDraws(seed, 4), lease: world.NewDraws(seed, 6), gated: world.NewDraws(seed, 13), names: world.NewDraws(seed, 15), logNames: world.NewDraws(seed, 42), originals: map[nameKey]wire.Raft{}}
-	w.story = world.NewStory(&w.Agenda, opts.Trace)
-	w.plan = drawPlan(seed, opts)
-	if w.plan.leasing.on {
-		w.reach.LeasedRuns++
-	}
-	w.net = network{w: w, Network: world.NewNetwork(&w.Agenda, w.nets, maxNodes+w.plan.gates.gates, &w.plan.links)}
-	w.net.Echoes = world.NewDraws(seed, 41)
-	if w.plan.placing.on {
-		w.reach.PlacedRuns++
-	}
-	return w
+// provoker hears of the moments at which bad luck hurts most. It is [faults]; the world
+// does not know which faults there are.
+type provoker interface {
+	// meets hears of a moment at a member.
+	meets(m *member, at moment)
+	// stalled hears of a log without room, torn of a write that power has ended, early of
+	// a node that is about to apply what its log lacks.
+	stalled(n *node)
+	torn(n *node)
+	early(n *node)
+	// offered hears of a member that begins to take a snapshot, delivered of each message.
+	offered(m *member)
+	delivered(m *member, msg wire.Message)
 }
 
-func (w *sim) result(seed uint64) result {
-	for _, n := range w.running() {
-		n.countLeases()
-		n.countReports()
-		n.countCatchUp()
-	}
-	for _, gt := range w.gates {
-		gt.count()
-	}
-	w.reach.Fetched, w.reach.FetchesResumed, w.reach.SourcesAbandoned = w.fetched.Fetched, w.fetched.Resumed, w.fetched.Abandoned
-	w.reach.NetworkCounts = w.net.NetworkCounts
-	r := result{Seed: seed, Hash: w.story.Hash, Lines: w.story.Lines, Events: w.events, Plan: w.plan.String(), Reached: w.reach, Joints: w.joints, Gates: w.gateReach}
-	if w.finale != nil {
-		r.Recovery = w.finale.took
-	}
-	if w.failure != nil {
-		r.Err, r.Story = w.failure, w.story.Recent()
-	}
-	return r
-}
-
-// guard makes a panic a finding like any other.
-func (w *sim) guard(run func()) {
-	defer func() {
-		if x := recover(); x != nil {
-			w.fail(noFailure, "%v\n%s", x, debug.Stack())
-		}
-	}()
-	run()
-}
-
-// found makes nodes and groups, and starts the first members.
-func (w *sim) found(seed uint64) {
-	for id := uint64(1); id <= maxNodes; id++ {
-		w.nodes = append(w.nodes, w.newNode(id, seed))
-	}
-	for id := range w.plan.groups {
-		w.groups = append(w.groups, newGroup(w, uint64(id+1)))
-	}
-	for _, n := range w.nodes[:w.plan.voters] {
-		n.start()
-	}
-}
-
-// begin plans what is to happen: faults, clients, and the calm.
-func (w *sim) begin() {
-	w.beginFaults()
-	w.beginGates()
-	if w.opts.Brief { // nothing happens without a leader
-		w.After(tickTime, w.campaign)
-	}
-	for _, g := range w.groups {
-		for range w.plan.clients {
-			w.addClient(g)
-		}
-	}
-	w.At(w.plan.duration, w.calm)
-}
-
-func (w *sim) run() {
-	for w.failure == nil && (w.finale == nil || !w.finale.done) {
-		w.next()
-	}
-	w.checkHistory()
-}
+// mostEvents bounds a run: a run with more events makes no progress. finaleTime is how long
+// the nodes may take, once the faults are over, until all is well.
+const (
+	mostEvents = 3_000_000
+	finaleTime = 80 * electionTime
+)
 
 // next lets the next event happen.
 func (w *sim) next() {
@@ -148,20 +80,6 @@ func (w *sim) next() {
 		return
 	}
 	w.Step(w.plan.duration + 2*finaleTime)
-}
-
-// until runs until a condition holds. The result is false if the condition does
-// not hold within a time.
-func (w *sim) until(limit time.Duration, so func() bool) bool {
-	end := w.Now() + limit
-	for w.failure == nil && !so() {
-		if w.Now() >= end {
-			return false
-		}
-		w.events++
-		w.Step(end)
-	}
-	return w.failure == nil
 }
 
 func (w *sim) node(id uint64) *node {
@@ -189,17 +107,9 @@ func (w *sim) fail(invariant, format string, args ...any) {
 	w.tell(0, "VIOLATION %s: %s", invariant, w.failure.Detail)
 }
 
-// leading returns the member that leads the highest term of a group, or nil.
-func (g *group) leading() (best *member) {
-	term := uint64(0)
-	for _, n := range g.w.nodes {
-		m := n.members[g.id]
-		if !n.up || m == nil || m.core == nil {
-			continue
-		}
-		if st := m.core.State(); st.Role == raft.StateLeader && st.Term > term {
-			best, term = m, st.Term
-		}
+func (w *sim) gate(id uint64) *gate {
+	if id <= maxNodes || id > maxNodes+uint64(len(w.gates)) {
+		return nil
 	}
-	return best
+	return w.gates[id-maxNodes-1]
 }

@@ -188,3 +188,17 @@ func decodeStore(b []byte, limits session.Limits) (*store, error) {
 	}
 	return s, err
 }
+
+// encodeAnswer makes bytes of a result, for gateways.
+func encodeAnswer(result any) ([]byte, error) {
+	a := result.(answer)
+	b := binary.LittleEndian.AppendUint64([]byte{byte(a.verdict), 0}, uint64(a.session))
+	if a.done {
+		b[1] = 1
+	}
+	return binary.LittleEndian.AppendUint32(b, a.value), nil
+}
+
+func decodeAnswer(b []byte) answer {
+	return answer{verdict: session.Verdict(b[0]), done: b[1] == 1, session: session.ID(binary.LittleEndian.Uint64(b[2:])), value: binary.LittleEndian.Uint32(b[10:])}
+}

@@ -22,7 +22,7 @@ func (m *member) Open(uint64) (world.Snapshot, error) {
 	if w.opts.Bug == lostOrigins {
 		host = withoutOrigins(host)
 	}
-	m.meets(momentSnapshot)
+	w.faults.meets(m, momentSnapshot)
 	w.reach.SnapshotsSent++
 	size := m.state.size()
 	snap := world.Snapshot{Meta: replica.SnapshotMeta{Index: m.applied, Host: host}, Chunk: max(w.plan.chunkBytes, size/64)}
@@ -93,7 +93,7 @@ func (m *member) Sent(to uint64, err error) {
 func (m *member) Offered(_ uint64, err error) {
 	switch {
 	case err == nil:
-		m.offered()
+		m.n.w.faults.offered(m)
 		return
 	case errors.Is(err, replica.ErrBadMessage):
 		m.n.w.fail(noFailure, "%v refuses a snapshot: %v", m.n, err)

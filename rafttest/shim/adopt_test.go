@@ -26,7 +26,7 @@ func TestAdopt(t *testing.T) {
 	snippets = slices.DeleteFunc(snippets, func(s docs.Snippet) bool { return s.Lang != "sh" && s.Lang != "text" })
 	require.Len(t, snippets, 10, "five pairs of commands and what they print")
 
-	swapped, shimmed, vendored := copyHost(t), copyHost(t), copyHost(t)
+	swapped, shimmed, vendored := copyHost(t, "swapped"), copyHost(t, "shimmed"), copyHost(t, "vendored")
 	before, err := os.ReadFile(filepath.Join(shimmed, "main.go"))
 	require.NoError(t, err)
 	follow(t, root, swapped, snippets[0:2])
@@ -71,9 +71,9 @@ func follow(t *testing.T, weft, dir string, pair []docs.Snippet) {
 	require.True(t, strings.HasSuffix(out, pair[1].Text), "%s: printed\n%s", pair[0].Pos(), out)
 }
 
-func copyHost(t *testing.T) string {
+func copyHost(t *testing.T, name string) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir := docs.Place(t, name)
 	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/host")))
 	return dir
 }

@@ -94,7 +94,7 @@ func newShim(t *testing.T) *shimModule {
 	t.Helper()
 	root, err := docs.Root()
 	require.NoError(t, err)
-	dir := t.TempDir()
+	dir := docs.Place(t, "shim")
 	res, err := shim.Generate(t.Context(), shim.Options{Dir: filepath.Join(dir, "shim"), WeftDir: root, Tests: true})
 	require.NoError(t, err)
 	replace := map[string]string{}

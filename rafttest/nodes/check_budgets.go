@@ -4,7 +4,6 @@
 package nodes
 
 import (
-	"github.com/weftraft/weft/gossip"
 	"github.com/weftraft/weft/internal/catchup"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
@@ -47,19 +46,6 @@ func (m *member) gauges(st *replica.Status) {
 		}
 		over("log", int(e.Stats().QueuedBytes), int(p.logBytes)+write)
 	}
-}
-
-// largestEntry bounds an entry's commands.
-func (p *plan) largestEntry() int { return max(p.batchBytes, p.maxCommand()) }
-
-// largestMessage bounds a message: entries up to a limit and one more, or the
-// units asked for in one question, or a piece of a snapshot.
-func (p *plan) largestMessage() int {
-	entries := p.appendBytes
-	if p.coding.on {
-		entries = max(entries, gossip.AskBytes)
-	}
-	return entries + p.largestEntry() + max(p.chunkBytes, storeKeys*int(p.largest)/64) + 64<<10
 }
 
 var inboxNames = func() (names [wire.NumClasses]string) {

@@ -21,29 +21,6 @@ import (
 // set restores the entry. Both are counted from the disks (held.go); package rafttest does the
 // same for cores, with the same [holdings.View].
 
-// commits is what is known of a member as of its last turn, for its next commit.
-type commits struct {
-	index   uint64
-	members *pb.ConfState
-	// sets is the sets of voters that count, at a leader; nil: not known.
-	sets [][]uint64
-	// changes is the changes of members in the member's log that may not be in force.
-	changes []*pb.Entry
-}
-
-// logged notes the changes of members among entries that the member's log has got.
-func (c *commits) logged(ents []*pb.Entry) {
-	if len(ents) == 0 {
-		return
-	}
-	c.changes = slices.DeleteFunc(c.changes, func(e *pb.Entry) bool { return e.GetIndex() >= ents[0].GetIndex() })
-	for _, e := range ents {
-		if e.GetType() != pb.EntryNormal {
-			c.changes = append(c.changes, e)
-		}
-	}
-}
-
 // looksAtCommit checks what a leader has committed in a turn: by the sets of voters that count at
 // the turn's end, or else by those before. A turn that puts several changes into force is not
 // judged, nor a leader that has learned the members from others, because only nodes know these.

@@ -17,31 +17,31 @@ import (
 // log must find the damage when it is opened, or when it reads the entry. Where the
 // damage shows only in a read, the node runs with the damage; otherwise the operator
 // repairs the files before the node starts again.
-func (w *sim) damageLog() {
-	n := w.anyNode()
+func (f faults) damageLog() {
+	n := f.anyNode()
 	if n == nil || n.disk.damage != nil {
 		return
 	}
 	n.crash(true)
 	d := &n.disk
 	if err := d.Crash(world.None); err != nil { // no torn tail that looks like damage
-		w.fail(noFailure, "%v: crash: %v", n, err)
+		f.fail(noFailure, "%v: crash: %v", n, err)
 		return
 	}
 	whole := d.Copy()
 	x, err := d.Damage()
 	if err != nil {
-		w.fail(noFailure, "%v: damage the log: %v", n, err)
+		f.fail(noFailure, "%v: damage the log: %v", n, err)
 		return
 	}
-	w.After(w.outage(), n.start)
+	f.After(f.outage(), n.start)
 	if x == nil {
 		return
 	}
-	w.tell(n.id, "damage: %s", x.Detail)
+	f.tell(n.id, "damage: %s", x.Detail)
 	before, err := d.openLog(whole)
 	if err != nil {
-		w.fail(noFailure, "%v: open the log before its damage: %v", n, err)
+		f.fail(noFailure, "%v: open the log before its damage: %v", n, err)
 		return
 	}
 	d.damage = x
@@ -133,26 +133,4 @@ func differs(before, after *storage.Engine, group uint64) (what string, bad bool
 		}
 	}
 	return what, false
-}
-
-// metDamage ends a process that read what is damaged: its group is out of service.
-func (n *node) metDamage(err error) bool {
-	if n.disk.damage == nil || !errors.Is(err, storage.ErrDamaged) {
-		return false
-	}
-	n.w.reach.DamageMet++
-	n.fail(err)
-	n.repair()
-	return true
-}
-
-// repair gives a node that is down the bytes of its log again.
-func (n *node) repair() {
-	if n.disk.damage == nil {
-		return
-	}
-	if err := n.disk.damage.Repair(); err != nil {
-		n.w.fail(noFailure, "%v: repair the log: %v", n, err)
-	}
-	n.disk.damage = nil
 }

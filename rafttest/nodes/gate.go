@@ -7,69 +7,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/internal/world"
-	"github.com/weftraft/weft/rawnode/session"
 )
-
-// gatePlan is what a seed draws of gateways.
-type gatePlan struct {
-	gates                int
-	share                float64       // of the tries of clients that go to gateways
-	crash, cutOff, pause time.Duration // mean times between faults; 0: none
-	// earlier has the bits of the nodes of an earlier version, which know nothing of gateways until
-	// the calm.
-	earlier uint64
-	busy    bool // the processors of members are busy
-}
-
-// drawGates draws the gateways of a run.
-func drawGates(d world.Draws) gatePlan {
-	p := gatePlan{gates: 1 + d.IntN(2), share: world.Pick(d, 0.5, 0.8, 1)}
-	p.crash = d.Every(0.5, 100*time.Millisecond, time.Second)
-	p.cutOff = d.Every(0.6, 100*time.Millisecond, time.Second)
-	p.pause = d.Every(0.4, 100*time.Millisecond, time.Second)
-	if d.Chance(0.2) {
-		p.earlier = 1 << (1 + d.IntN(5))
-	}
-	p.busy = d.Chance(0.3)
-	return p
-}
-
-// shorten makes a run with gateways brief: one small group with small commands, and all that happens a number of times as often as in
-// other runs, for a time that is shorter by the same number.
-func (p *plan) shorten(d world.Draws) {
-	const times = 4
-	p.duration /= times
-	p.groups, p.voters, p.clients = 1, world.Pick(d, 1, 3, 3, 3, 3, 4), 2+d.IntN(2)
-	p.largest = min(p.largest, 1<<10)
-	for _, t := range []*time.Duration{
-		&p.deadline, &p.outage, &p.crash, &p.kill, &p.tornWrite, &p.partition, &p.isolate, &p.oneWay, &p.slowLink, &p.holdLink,
-		&p.slowDisk, &p.fullDisk, &p.hungDisk, &p.slowMachine, &p.damage, &p.pause, &p.transfer, &p.campaign,
-		&p.gates.crash, &p.gates.cutOff, &p.gates.pause,
-	} {
-		*t /= times
-	}
-	p.think, p.deadline = p.think/2, max(p.deadline, electionTime)
-}
-
-// gateReach counts what gateways came to. None may be zero.
-type gateReach struct {
-	Batches, Commands, Resent, Homes, Superseded, Gaps uint64
-	Nearer                                             uint64 // moves into the zone of the gateway
-	Queries, QueriesAgain, AtReaders                   uint64 // AtReaders: queries answered by learners
-	Refused, Unknown                                   uint64 // calls
-	Crashes, CutOffs, Pauses, EarlierNodes             uint64
-	ReportsAgain                                       uint64 // by homes
-	Held                                               uint64 // times that batches waited for a round of a busy leader
-}
-
-// Add adds the counts of another run.
-func (r *gateReach) Add(o gateReach) { world.AddCounts(r, o) }
 
 // gate is a machine with a gateway of each group: a processor that takes no time, a clock, and links.
 type gate struct {
@@ -93,62 +36,6 @@ type gateway struct {
 }
 
 func (gt *gate) String() string { return fmt.Sprintf("gateway %d", gt.id) }
-
-// beginGates starts the gateways, and plans their faults.
-func (w *sim) beginGates() {
-	p := &w.plan.gates
-	for i := range p.gates {
-		gt := &gate{w: w, id: maxNodes + 1 + uint64(i)}
-		w.gates = append(w.gates, gt)
-		gt.start()
-	}
-	some := func(happen func(*gate)) func() {
-		return func() {
-			if gt := w.gates[w.gated.IntN(len(w.gates))]; gt.up {
-				happen(gt)
-			}
-		}
-	}
-	if p.gates == 0 {
-		return
-	}
-	w.every(p.crash, some(func(gt *gate) {
-		w.gateReach.Crashes++
-		gt.crash()
-		w.After(w.outage(), gt.start)
-	}))
-	w.every(p.cutOff, some(func(gt *gate) {
-		w.gateReach.CutOffs++
-		w.tell(gt.id, "cut off")
-		// From all nodes, or from one.
-		mends := w.net.Isolate(gt.id, true, true)
-		if w.gated.Chance(0.6) {
-			for _, mend := range mends {
-				mend()
-			}
-			node := 1 + uint64(w.gated.IntN(w.plan.voters))
-			mends = []func(){w.net.Cut(gt.id, node), w.net.Cut(node, gt.id)}
-		}
-		w.mendLater("cut", w.outage(), mends)
-	}))
-	w.every(p.pause, some(func(gt *gate) {
-		w.gateReach.Pauses++
-		gt.pause(w.outage())
-	}))
-	if p.earlier != 0 {
-		w.gateReach.EarlierNodes++
-	}
-}
-
-// knows reports whether a node is of a version that knows gateways.
-func (p *gatePlan) knows(node uint64) bool { return p.earlier>>node&1 == 0 }
-
-func (w *sim) gate(id uint64) *gate {
-	if id <= maxNodes || id > maxNodes+uint64(len(w.gates)) {
-		return nil
-	}
-	return w.gates[id-maxNodes-1]
-}
 
 // start starts the process.
 func (gt *gate) start() {
@@ -394,110 +281,4 @@ func (gw *gateway) query(key uint8, deadline time.Duration, end func(value uint3
 		}
 		end(binary.LittleEndian.Uint32(d.Result.([]byte)), nil)
 	})
-}
-
-// countReports counts what the replicas of a node told gateways again.
-func (n *node) countReports() {
-	for _, m := range n.members {
-		if m != nil && len(n.w.gates) > 0 {
-			c := m.r.Status().Counters
-			n.w.gateReach.ReportsAgain += c.ReportsAgain
-			n.w.gateReach.Held += c.HeldIn
-		}
-	}
-}
-
-// Asked answers a query of a gateway.
-func (m *member) Asked(q replica.Query) {
-	if slices.Contains(m.conf().GetLearners(), m.n.id) {
-		m.n.w.gateReach.AtReaders++
-	}
-	m.n.cpu.Add(func() (time.Duration, func()) {
-		return m.n.w.plan.costs.Call, func() {
-			data := binary.LittleEndian.AppendUint32(nil, m.state.registers[q.Request[0]].value)
-			m.drive.Post(0, func(r *replica.Replica) { r.Answered(q, wire.Reply{Code: wire.Answered, Data: data}) })
-		}
-	})
-}
-
-// tryAtGate sends a try to a gateway, if the client goes to one.
-func (c *client) tryAtGate(op *operation, again func()) bool {
-	w := c.w
-	if len(w.gates) == 0 || !w.gated.Chance(w.plan.gates.share) {
-		return false
-	}
-	gt := w.gates[w.gated.IntN(len(w.gates))]
-	w.After(w.plan.costs.Delay, func() {
-		if gt.up {
-			gt.bound(func() { c.sendToGate(op, gt.groups[c.g.id], again) })()
-		}
-	})
-	return true
-}
-
-func (c *client) sendToGate(op *operation, gw *gateway, again func()) {
-	w := c.w
-	soon := func() { w.After(w.cli.Wait(2*tickTime), again) }
-	if op.verb == verbGet {
-		gw.query(op.key, w.plan.deadline, func(value uint32, err error) {
-			if err != nil {
-				if !errors.Is(err, replica.ErrRefused) {
-					w.fail(verdicts, "%v: a query ends with %v", gw.gt, err)
-				}
-				soon()
-				return
-			}
-			c.answered(op, gw.gt.id, answer{value: value})
-		})
-		return
-	}
-	gw.propose(op, w.plan.deadline, func(a answer, err error) {
-		if err != nil {
-			soon()
-			return
-		}
-		c.answered(op, gw.gt.id, a)
-	})
-}
-
-// encodeAnswer makes bytes of a result, for gateways.
-func encodeAnswer(result any) ([]byte, error) {
-	a := result.(answer)
-	b := binary.LittleEndian.AppendUint64([]byte{byte(a.verdict), 0}, uint64(a.session))
-	if a.done {
-		b[1] = 1
-	}
-	return binary.LittleEndian.AppendUint32(b, a.value), nil
-}
-
-func decodeAnswer(b []byte) answer {
-	return answer{verdict: session.Verdict(b[0]), done: b[1] == 1, session: session.ID(binary.LittleEndian.Uint64(b[2:])), value: binary.LittleEndian.Uint32(b[10:])}
-}
-
-// calmGates ends the faults of gateways; nodes of an earlier version are replaced.
-func (w *sim) calmGates() {
-	w.plan.gates.earlier = 0
-	for _, gt := range w.gates {
-		gt.resume()
-		gt.start()
-	}
-}
-
-// missingAtGates names unfinished work of a group at gateways, and asks for work.
-func (f *finale) missingAtGates(g *group) string {
-	for _, gt := range f.w.gates {
-		gw := gt.groups[g.id]
-		pr := f.probe(probeID{g.id, gt.id}, func(op *operation, end func(answer, error)) {
-			gt.bound(func() { gw.propose(op, 3*electionTime, end) })()
-		})
-		switch st := gw.r.Status(); {
-		case !pr.answered:
-			return fmt.Sprintf("%v has no answer to what was proposed there: %+v", gt, st)
-		case len(gw.calls) > 0 || st.Waiting > 0:
-			return fmt.Sprintf("%v has calls that do not end", gt)
-		case st.Queued > 0:
-			return fmt.Sprintf("%v has %d bytes for which nobody waits", gt, st.Queued)
-		}
-	}
-	return ""
 }
