@@ -25,7 +25,7 @@ const (
 	silenceMemory = 5.0 // seconds in which a silence is forgotten
 	silenceGrowth = 2   // factor for a silence that was wrongly taken for a loss
 
-	silenceFloor   = 0.005 // seconds: a shorter silence is not worth a timer
+	silenceFloor   = 0.004 // seconds: a shorter silence is not worth a timer
 	silenceSamples = 64    // answers within the memory from which silences are known
 	silenceOwn     = 8     // of these, answers of the follower itself
 )

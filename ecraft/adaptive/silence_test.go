@@ -59,6 +59,19 @@ func TestSilentFollowerGetsNoUnits(t *testing.T) {
 	require.Positive(t, w.units[2])
 }
 
+// TestLostIsLeftOutOnceTheOthersAreFaster checks that the entry behind one that a lost follower held up
+// goes to the others: these take less than the silence at their best level, though not for full copies.
+func TestLostIsLeftOutOnceTheOthersAreFaster(t *testing.T) {
+	w := newWorld(5, fast, four(near)...)
+	w.load(2<<20, 40*time.Millisecond, 800*time.Millisecond)
+	w.links[3].dead = true
+	w.propose(2 << 20)
+	w.run(w.now + 30*time.Millisecond)
+	p := w.propose(2 << 20)
+	require.Equal(t, 2, p.Level)
+	require.Zero(t, w.units[3])
+}
+
 // TestLostIsKeptWhereTheRestIsSlow checks that the policy waits for a silent follower, until the
 // follower is gone, if only a slow follower is left.
 func TestLostIsKeptWhereTheRestIsSlow(t *testing.T) {
