@@ -40,8 +40,8 @@ type Plan struct {
 	Level int
 	// Predicted is the time to the last answer that the entry needs. 0: unknown.
 	Predicted time.Duration
-	// Silence is the time without any answer after which a follower with units counts as lost. 0:
-	// unknown.
+	// Silence is the time after which a follower with units counts as lost, if the Predicted time is
+	// over and the follower has sent no answer since. 0: unknown.
 	Silence time.Duration
 	// Plain has the entry travel uncoded, to learners too, if all followers get everything.
 	Plain bool

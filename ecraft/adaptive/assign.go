@@ -88,7 +88,7 @@ func (a *Policy) Assign(r *ecraft.Round, units []int) ecraft.Plan {
 		if u, ok := a.uneven(r); ok && a.cost(u, min(fastest, u.time)) < unevenGain*cost {
 			copy(units, c.units)
 			a.processors.coded = true
-			return ecraft.Plan{Level: 0, Predicted: inSeconds(u.time), Silence: c.silence(units, u.time)}
+			return ecraft.Plan{Level: 0, Predicted: inSeconds(u.time), Silence: c.silence(units)}
 		}
 	}
 	a.lastLevel = best.level
@@ -96,7 +96,7 @@ func (a *Policy) Assign(r *ecraft.Round, units []int) ecraft.Plan {
 	c.assign(r, best, units)
 	// A follower that is late already must not delay a hedge.
 	time := max(best.time-best.late, 1e-6)
-	return ecraft.Plan{Level: best.level, Predicted: inSeconds(time), Silence: c.silence(units, time)}
+	return ecraft.Plan{Level: best.level, Predicted: inSeconds(time), Silence: c.silence(units)}
 }
 
 // full gives full copies to all followers that are not gone.
@@ -105,7 +105,7 @@ func (a *Policy) full(r *ecraft.Round, units []int) ecraft.Plan {
 	a.lastLevel, a.relief = 1, 0
 	r.Share(1, units, func(i int) bool { return !c.peers[i].gone })
 	time := max(c.levels[0].time-c.levels[0].late, 1e-6)
-	return ecraft.Plan{Level: 1, Predicted: inSeconds(time), Silence: c.silence(units, time)}
+	return ecraft.Plan{Level: 1, Predicted: inSeconds(time), Silence: c.silence(units)}
 }
 
 // inSeconds converts seconds, bounded to an hour.
@@ -194,15 +194,20 @@ func unitBytes(r *ecraft.Round) float64 {
 	return float64((r.Size+r.Layout.D-1)/r.Layout.D + unitOverhead)
 }
 
+// levelBytes is the bytes to each follower at a level.
+func levelBytes(r *ecraft.Round, level int) float64 {
+	if level > 1 {
+		return float64(r.Layout.UnitsAt(level))*unitBytes(r) + entryOverhead
+	}
+	return float64(r.Size + entryOverhead)
+}
+
 // level computes the candidate of a level: the same units for all followers that are not gone, and
 // none for followers that would answer long after the last answer needed, because their units would
 // only hold up other units.
 func (a *Policy) level(r *ecraft.Round, level int) candidate {
 	c := &a.choice
-	l := candidate{level: level, need: level + r.Voters/2 - 1, size: float64(r.Size + entryOverhead)}
-	if level > 1 {
-		l.size = float64(r.Layout.UnitsAt(level))*unitBytes(r) + entryOverhead
-	}
+	l := candidate{level: level, need: level + r.Voters/2 - 1, size: levelBytes(r, level)}
 	jitter := a.jitter[l.need-1]
 	getting, last := c.alive, 0.0
 	for range 2 { // late followers get nothing, and so the other followers are faster

@@ -134,7 +134,7 @@ type link struct {
 	answered           uint64  // all entries up to this index are answered
 
 	busy    float64 // share of time for which the follower's processors are busy
-	quiet   float64 // the longest recent silence
+	quiet   float64 // the longest recent silence of a follower whose answer was due
 	spoken  float64 // number of recent answers
 	spokeAt float64 // time of the last answer
 }
@@ -199,9 +199,9 @@ func (l *link) send(last uint64, bytes, now float64, n *nic) {
 // is false if no message in flight is answered.
 func (l *link) acked(index uint64, held, now, peers float64, n *nic) (m flight, ok bool) {
 	l.heard, l.answered = now, max(l.answered, index)
-	oldest := now
+	due := now
 	if l.out.Len() > 0 {
-		oldest = l.out.Front().sentAt
+		due = l.out.Front().due()
 	}
 	for l.out.Len() > 0 && l.out.Front().last <= index {
 		m, ok = l.out.PopFront(), true
@@ -213,7 +213,7 @@ func (l *link) acked(index uint64, held, now, peers float64, n *nic) (m flight, 
 	if !ok {
 		return m, false
 	}
-	l.spoke(oldest, now)
+	l.spoke(due, now)
 	l.held += (held - l.held) * alphaHeld
 	t, first := max(0, now-m.sentAt-held), !l.seen
 	l.dropLost(m.sentAt, t)

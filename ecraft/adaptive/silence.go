@@ -15,21 +15,29 @@ import (
 // jitter. A lost follower shows in another way: the follower owes answers and sends none at all.
 // Answers come in order, so with many messages under way an answer comes nearly all the time, and
 // the longest recent silence is hardly longer than the largest recent delay.
+//
+// A link that is busy with a long message is silent, too. So a silence begins when an answer is due
+// by the prediction for its message, and is short where predictions are good: a follower that stops
+// in the middle of a large entry is lost soon after the entry's usual time.
 
 const (
 	silenceFactor = 2.5 // a silence longer than any recent silence by this factor is a loss
 	silenceMemory = 5.0 // seconds in which a silence is forgotten
 	silenceGrowth = 2   // factor for a silence that was wrongly taken for a loss
 
-	silenceFloor   = 0.005 // seconds: a shorter silence is not worth a timer
+	silenceFloor   = 0.004 // seconds: a shorter silence is not worth a timer
 	silenceSamples = 64    // answers within the memory from which silences are known
+	silenceOwn     = 8     // of these, answers of the follower itself
 )
 
-// spoke notes an answer; oldest is the time of the oldest message answered.
-func (l *link) spoke(oldest, now float64) {
-	waited := now - max(oldest, l.spokeAt)
-	if l.quiet > 0 {
-		waited = min(waited, silenceGrowth*1.5*l.quiet)
+// due is when a message's answer is expected.
+func (m *flight) due() float64 { return m.sentAt + m.pred }
+
+// spoke notes an answer, for which the oldest message was due.
+func (l *link) spoke(due, now float64) {
+	waited := max(0, now-max(due, l.spokeAt))
+	if l.spoken > 0 {
+		waited = min(waited, silenceGrowth*1.5*max(l.quiet, silenceFloor))
 	}
 	kept := math.Exp(-(now - l.spokeAt) / silenceMemory)
 	l.quiet = max(waited, l.quiet*kept)
@@ -37,24 +45,32 @@ func (l *link) spoke(oldest, now float64) {
 	l.spokeAt = now
 }
 
-// patience is the silence up to which a follower is not lost; 0: not known.
-func (l *link) patience() float64 {
-	if l.spoken < silenceSamples {
+// patience is the silence up to which a follower is not lost; 0: not known. A follower that gives few
+// answers, because entries are large, is judged by the answers of all followers together.
+func (c *choice) patience(l *link) float64 {
+	spoken, quiet := l.spoken, l.quiet
+	if spoken < silenceSamples && spoken >= silenceOwn {
+		spoken, quiet = 0, 0
+		for _, p := range c.peers {
+			spoken += p.spoken
+			quiet = max(quiet, p.quiet)
+		}
+	}
+	if spoken < silenceSamples {
 		return 0
 	}
-	return max(silenceFloor, (1+silenceFactor/math.Log(l.spoken))*l.quiet)
+	return max(silenceFloor, (1+silenceFactor/math.Log(spoken))*quiet)
 }
 
-// lost returns the time for which a follower has owed an answer and been silent, if the time is too
-// long; otherwise 0.
-func (l *link) lost(now float64) float64 {
-	patience := l.patience()
+// lost returns the time for which a follower has owed an answer and been silent, if the follower is
+// silent for too long; otherwise 0.
+func (c *choice) lost(l *link, now float64) float64 {
+	patience := c.patience(l)
 	if l.out.Len() == 0 || patience == 0 {
 		return 0
 	}
-	m := l.out.Front()
-	if silent := now - max(m.sentAt, l.spokeAt); silent > max(patience, m.pred) {
-		return silent
+	if m := l.out.Front(); now-max(m.due(), l.spokeAt) > patience {
+		return now - max(m.sentAt, l.spokeAt)
 	}
 	return 0
 }
@@ -64,20 +80,19 @@ func (l *link) lost(now float64) float64 {
 // while the other followers would take longer than its silence has lasted, because a slow link
 // would be worse.
 func (c *choice) leaveLost(r *ecraft.Round, now float64) (lost int) {
-	c.sorted = c.sorted[:0]
-	half, size := r.Voters/2, float64(r.Size+entryOverhead)
+	c.order = c.order[:0] // the followers that are neither gone nor lost
 	for i := range c.peers {
-		if p := &c.peers[i]; !p.gone && p.lost(now) == 0 {
-			c.sorted = append(c.sorted, c.answers(p, size, size*float64(half)))
+		if p := &c.peers[i]; !p.gone && c.lost(p.link, now) == 0 {
+			c.order = append(c.order, i)
 		}
 	}
-	slices.Sort(c.sorted)
-	if len(c.sorted) < half || len(c.sorted) == len(c.peers) {
+	if len(c.order) < r.Voters/2 || len(c.order) == len(c.peers) {
 		return 0
 	}
+	others := c.without(r)
 	for i := range c.peers {
 		p := &c.peers[i]
-		if silent := p.lost(now); !p.gone && silent > 0 && silent >= c.sorted[half-1] {
+		if silent := c.lost(p.link, now); !p.gone && silent > 0 && silent >= others {
 			p.gone = true
 			lost++
 		}
@@ -85,16 +100,32 @@ func (c *choice) leaveLost(r *ecraft.Round, now float64) (lost int) {
 	return lost
 }
 
-// silence returns the silence after which a follower with units is lost, which is longer than the
-// prediction for the entry. 0: not known.
-func (c *choice) silence(units []int, expected float64) time.Duration {
-	after := expected
+// without is the time that the followers in order need alone, at their best level.
+func (c *choice) without(r *ecraft.Round) float64 {
+	least, half := math.Inf(1), r.Voters/2
+	for need := half; need <= min(len(c.order), half+ecraft.Levels(r.Voters)-1); need++ {
+		size := levelBytes(r, need-half+1)
+		c.sorted = c.sorted[:0]
+		for _, i := range c.order {
+			c.sorted = append(c.sorted, c.answers(&c.peers[i], size, size*float64(need)))
+		}
+		slices.Sort(c.sorted)
+		least = min(least, c.sorted[need-1])
+	}
+	return least
+}
+
+// silence returns the silence, beyond the prediction for an entry, after which a follower with units
+// is lost. 0: not known.
+func (c *choice) silence(units []int) time.Duration {
+	after := 0.0
 	for i, p := range c.peers {
 		if units[i] > 0 {
-			if p.patience() == 0 {
+			patience := c.patience(p.link)
+			if patience == 0 {
 				return 0
 			}
-			after = max(after, p.patience())
+			after = max(after, patience)
 		}
 	}
 	return inSeconds(after)

@@ -58,6 +58,10 @@ var table = []bug{
 		edit("heir != 0 {\n		return\n	}\n	now := h.now()", "heir > 1<<62 {\n		return\n	}\n	now := h.now()"), "TestNothingIsRaisedWhileLeadershipIsHandedOver", 0},
 	{"a late entry does not wait for the leader's own disk, though it gets on", "raft/internal/coding/raise.go",
 		edit("	if id == h.id {\n		return h.stored\n	}\n", ""), "TestLateEntryWaitsForOwnDiskThatGetsOn", 0},
+	{"a link that is busy with an entry is silent", "raft/internal/coding/raise.go",
+		edit("rec.born+rec.plan.Predicted) +", "rec.born) +"), "TestSilenceBeginsWhenTheAnswerIsDue", 0},
+	{"a lost member is waited for like a member with a queue", "raft/internal/coding/raise.go",
+		edit(" && !h.lost(rec, id, now)\n", "\n"), "TestSilenceBeginsWhenTheAnswerIsDue", 0},
 	{"a level below 1 is no obstacle", "raft/internal/coding/raise.go",
 		[][2]string{
 			{"	if level < 1 || len(x.unplaced.made) > 0 {\n		return 0\n	}\n", ""},

@@ -40,6 +40,12 @@ var trials = []bug{
 		edit("	a.links[i].delays(set.took[i], now)\n", ""), "TestFollowersThatStandStillAreNotCountedOn", 0},
 	{"a stall is taken for the delay of a follower", "ecraft/adaptive/jitter.go",
 		edit("delayClip   = 0.5", "delayClip   = 1e9"), "TestStallIsNoDelayOfAFollower", 0},
+	{"the time of a long message is a silence", "ecraft/adaptive/silence.go",
+		edit("return m.sentAt + m.pred }", "return m.sentAt }"), "TestBusyLinkIsNotSilent", 0},
+	{"a follower is judged by its own answers only", "ecraft/adaptive/silence.go",
+		edit("	if spoken < silenceSamples && spoken >= silenceOwn {", "	if spoken < 0 {"), "TestBusyLinkIsNotSilent", 0},
+	{"a lost follower is kept while full copies to the others would take longer", "ecraft/adaptive/silence.go",
+		edit("need <= min(len(c.order), half+ecraft.Levels(r.Voters)-1)", "need <= half"), "TestLostIsLeftOutOnceTheOthersAreFaster", 0},
 	{"each answer that a stall made late counts", "ecraft/adaptive/jitter.go",
 		edit("min(alphaJitter, 1-math.Exp((l.delayedAt-now)/delayMemory))", "alphaJitter + 0*math.Exp(delayMemory)"), "TestStallIsNoDelayOfAFollower", 0},
 }

@@ -210,7 +210,7 @@ func (h *hedger) sealed(rec *record) {
 	if after := ecraft.HedgeAfter(rec.plan); after > 0 && rec.born > 0 {
 		rec.hedgeAt = rec.born + after
 		if rec.plan.Silence > 0 {
-			after = min(after, rec.plan.Silence)
+			after = min(after, rec.plan.Predicted+rec.plan.Silence)
 		}
 		if h.next == 0 || rec.born+after < h.next {
 			h.next = rec.born + after
@@ -240,7 +240,8 @@ func (h *hedger) holders(first *record, now time.Duration) func(id uint64) bool 
 }
 
 // lostAt returns when a member that owes an answer for an entry will have been silent
-// for so long that the member counts as lost.
+// for so long that the member counts as lost. While the link may be busy with the entry, the
+// member is not silent.
 func (h *hedger) lostAt(rec *record, id uint64) (at time.Duration, owes bool) {
 	a := h.accounts.of[id]
 	pr, follows := h.raft.Progress(id)
@@ -250,7 +251,7 @@ func (h *hedger) lostAt(rec *record, id uint64) (at time.Duration, owes bool) {
 	if s := rec.hdr.SlotOf(id); s < 0 || rec.hdr.Units[s] == 0 {
 		return 0, false
 	}
-	return max(a.acked.at, rec.born) + rec.plan.Silence, true
+	return max(a.acked.at, rec.born+rec.plan.Predicted) + rec.plan.Silence, true
 }
 
 func (h *hedger) lost(rec *record, id uint64, now time.Duration) bool {
@@ -312,7 +313,7 @@ func (h *hedger) takesItsTime(rec *record, answered func(id uint64) bool, now ti
 	pace := max(rec.plan.Predicted, time.Millisecond)
 	coming := func(id uint64) bool {
 		at := h.moved(id).at
-		return answered(id) || at > 0 && now-at < pace
+		return answered(id) || at > 0 && now-at < pace && !h.lost(rec, id, now)
 	}
 	return !ecraft.HedgeWaived(rec.plan, now-rec.born, true) && h.levelOf(coming) >= 1 && h.enoughWith(rec, coming)
 }

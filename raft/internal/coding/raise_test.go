@@ -53,6 +53,51 @@ func TestLateEntryWaitsForOwnDiskThatGetsOn(t *testing.T) {
 	require.True(t, l.enoughWith(rec, func(id uint64) bool { return id != 1 }), "without the leader")
 }
 
+// losing is predicting, and says after which silence a follower whose answer is due is lost.
+type losing struct {
+	predicting
+	silence time.Duration
+}
+
+// Assign implements [ecraft.Policy].
+func (l losing) Assign(r *ecraft.Round, units []int) ecraft.Plan {
+	plan := l.predicting.Assign(r, units)
+	plan.Silence = l.silence
+	return plan
+}
+
+// A link that is busy with a large entry is silent for long, and its follower is well. The follower is
+// lost when the predicted time is over and nothing, not even an answer to an earlier entry, has come
+// for the time of the plan: then the entry is raised, long before the entry is late.
+func TestSilenceBeginsWhenTheAnswerIsDue(t *testing.T) {
+	const predicted, silence = 100 * time.Millisecond, 6 * time.Millisecond
+	now := time.Second
+	f := newFake(t, func(c *Config) {
+		c.Policy, c.Clock = losing{predicting(predicted), silence}, func() time.Duration { return now }
+	})
+	l := f.leads()
+	f.proposes(text(800))
+	l.hedger.credit = maxCredit
+	f.members.Progress[1].Match, f.members.Progress[2].Match = 1, 1
+	f.accounts.account(3).acked.at = now
+	pass := func(d time.Duration) {
+		now += d
+		f.Poll()
+		f.perform()
+	}
+	pass(predicted + silence/2)
+	l.hedger.hedge() // as each tick does
+	f.perform()
+	require.Len(t, f.entries, 1, "the link may have been busy until a moment ago")
+
+	f.accounts.account(3).acked.at = now // an earlier entry
+	pass(silence / 2)
+	require.Len(t, f.entries, 1, "the follower answers")
+	pass(silence / 2)
+	require.Len(t, f.entries, 2, "the follower is lost")
+	require.True(t, l.enoughWith(f.ledger.find(1), func(id uint64) bool { return id != 3 }), "without the follower")
+}
+
 // While leadership is handed over, a late entry stays as it is, because a carrier would make this
 // log longer than the heir's. Once the transfer has failed, the entry is raised.
 func TestNothingIsRaisedWhileLeadershipIsHandedOver(t *testing.T) {

@@ -147,10 +147,15 @@ func (m *model) lostAt() time.Duration {
 	at := never
 	for i, f := range m.followers {
 		if e.plan.Silence > 0 && e.units[i] > 0 && f.match <= m.committed {
-			at = min(at, max(f.spoke, e.at)+e.plan.Silence)
+			at = min(at, max(f.spoke, e.at+e.plan.Predicted)+e.plan.Silence)
 		}
 	}
 	return at
+}
+
+// lost reports whether a follower that owes an answer for an entry counts as lost.
+func (m *model) lost(f *follower, e *entry) bool {
+	return e.plan.Silence > 0 && m.now-max(f.spoke, e.at+e.plan.Predicted) >= e.plan.Silence
 }
 
 // hedge acts when the oldest entry is late: hedge raises, at the followers that are not late, every
@@ -175,7 +180,7 @@ func (m *model) hedge() {
 		tokens /= 2
 		there = func(i int) bool {
 			f := m.followers[i]
-			return f.match >= first || m.now-max(f.spoke, e.at) < e.plan.Silence
+			return f.match >= first || !m.lost(f, e)
 		}
 	}
 	level := 1 - m.n/2
@@ -209,7 +214,7 @@ func (m *model) takesItsTime(first uint64, pace time.Duration) bool {
 	n := 1
 	for i, f := range m.followers {
 		units := 0
-		if f.match >= first || m.now-f.spoke < pace {
+		if f.match >= first || m.now-f.spoke < pace && !m.lost(f, e) {
 			n++
 			units = int(e.units[i])
 			for _, r := range e.riders {

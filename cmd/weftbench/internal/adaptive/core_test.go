@@ -21,6 +21,21 @@ func TestCoreOutage(t *testing.T) {
 	require.Positive(t, out.Riders, "%+v", out)
 }
 
+// TestCoreRaisesALargePutWhenAFollowerFails checks that the put that is under way when a follower
+// fails takes little longer than its usual time and that of the riders, and the next put no longer.
+func TestCoreRaisesALargePutWhenAFollowerFails(t *testing.T) {
+	s := Setting{Network: Uniform(7, gbit, 100*us, 20*us), Sizes: []int{2 << 20}, Clients: 1, Warm: 300 * ms, Time: 900 * ms}
+	for s.Seed = 1; s.Seed <= 2; s.Seed++ {
+		for dead := range 2 {
+			s.At = []Change{{At: time.Second, Do: func(_ *Setting, c Cluster) { c.Kill(5 * dead) }}}
+			out, err := s.Run(Weft(), true)
+			require.NoError(t, err)
+			require.Less(t, out.Worst, 40*ms, "seed %d, follower %d: the usual time is 25 ms, the riders take 7 ms", s.Seed, 5*dead)
+			require.Less(t, out.Extra, int64(2<<20/2), "seed %d, follower %d: one put was raised, by a twelfth for each of five", s.Seed, 5*dead)
+		}
+	}
+}
+
 // TestCoreIsLikeModel checks that the small model of the protocol predicts the bytes and times of
 // real cores.
 func TestCoreIsLikeModel(t *testing.T) {

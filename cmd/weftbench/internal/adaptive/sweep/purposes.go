@@ -90,6 +90,7 @@ var purposes = map[string]string{
 	"silenceGrowth":  "how often a silence counts that was taken for a loss and was none; more stalls would raise it",
 	"silenceFloor":   "seconds of silence that are no loss; clocks and schedulers set it",
 	"silenceSamples": "answers before a silence says anything; rarer entries would lower it",
+	"silenceOwn":     "of these, answers of the follower itself; followers that are alike would lower it",
 	"refute":         "the share of answers that came too soon for a slow connection; see slow.go",
 	"trial":          "seconds for which such an answer counts; longer stalls would raise it",
 	"bisections":     "steps that tell times apart which differ by a thousandth; mathematics",
