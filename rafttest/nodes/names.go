@@ -23,6 +23,11 @@ type naming struct {
 	zones uint64
 	// formerRelays are bits of nodes of an earlier version, which know of no relays.
 	formerRelays uint64
+	// readers has relays on without zones. formerRuns are bits of nodes of an earlier version, which know of no runs, and hold is
+	// for how long leaders hold appends to learners.
+	readers    bool
+	formerRuns uint64
+	hold       time.Duration
 }
 
 // drawNames has names on in half of the runs, a third of these with nodes of an earlier version.
@@ -129,6 +134,9 @@ func (w *sim) unknownKind(m wire.Message) bool {
 	p := &w.plan.naming
 	switch b := m.Body.(type) {
 	case wire.Named:
+		if b.Run.Count > 0 && (!p.relays(m.To) || p.formerRuns>>(m.To%64)&1 != 0) {
+			return true
+		}
 		for _, n := range b.Names {
 			if n.Relay != 0 && !p.relays(m.To) {
 				return true
