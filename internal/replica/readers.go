@@ -60,6 +60,9 @@ func (r *Replica) answersReads() func(id uint64) bool {
 	}
 }
 
+// JoinedAppends returns how many appends to readers have left with the one before.
+func (r *Replica) JoinedAppends() uint64 { return r.holding.joined }
+
 // readerAsks lets what is held for a reader go: the reader is about to wait for it.
 func (r *Replica) readerAsks(id uint64) {
 	if r.holding.longest == 0 || !r.leads() || !members.Learns(r.host.conf, id) {

@@ -104,7 +104,7 @@ var named = []bug{
 	{"voters whose zone is not known have a relay", zonesFile,
 		edit("(zone == \"\" || zone == z.Own ||", "(zone == z.Own ||"), "TestOneMemberOfAZoneIsSentTheData", 0},
 	{"learners whose zone is not known have no relay", zonesFile,
-		edit("!z.Fit(peer) {\n		return 0", "!z.Fit(peer) || zone == \"\" {\n		return 0"), "TestReadersWithoutZonesGetTheDataFromAVoter", 0},
+		edit("!z.Fit(peer) {\n		return 0", "!z.Fit(peer) || zone == \"\" {\n		return 0"), "TestOneMemberOfAZoneIsSentTheData", 0},
 	{"the relay has a relay", zonesFile,
 		edit("relay == peer || ", ""), "TestOneMemberOfAZoneIsSentTheData", 0},
 	{"members of an earlier version have a relay", zonesFile,

@@ -57,6 +57,7 @@ type member struct {
 	unstored unstored // entries handed to the log
 	writes   uint64   // handed to the log
 	names    replica.NameCounts
+	joined   uint64 // appends to readers, as of the last count
 }
 
 // keptState is a state machine's own storage, as found at a start.
@@ -156,7 +157,7 @@ func (m *member) config(kept keptState) replica.Config {
 		cfg.Busy, cfg.Tick = func() float64 { return 1 }, tickTime
 	}
 	m.leased(&cfg)
-	cfg.Names = m.named()
+	cfg.Names, cfg.Hold = m.named(), p.naming.hold
 	if p.repeats.keepsMuch(m.n.id) {
 		cfg.RetainEntries, cfg.RetainBytes = 10_000, 16<<20
 	}
@@ -239,6 +240,7 @@ func (m *member) Send(messages []wire.Message) {
 	for _, msg := range messages {
 		if b, ok := msg.RaftBody(); ok {
 			m.sending(b.Message)
+			m.sends(b.Message)
 		}
 		cost += c.Sent + per(msg.Size(), c.WireKiB)
 	}

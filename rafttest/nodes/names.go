@@ -4,7 +4,11 @@
 package nodes
 
 import (
+	"time"
+
 	"google.golang.org/protobuf/proto"
+
+	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
@@ -48,6 +52,15 @@ func (p *naming) drawZones(d world.Draws) {
 	}
 }
 
+// drawReaders has readers have relays without zones in half of the runs that have none, and appends to readers held in most.
+func (p *naming) drawReaders(d world.Draws) {
+	p.readers = d.Chance(0.5)
+	if d.Chance(0.33) {
+		p.formerRuns = d.Uint64()
+	}
+	p.hold = world.Pick(d, -1, time.Millisecond, tickTime/2, tickTime/2)
+}
+
 // zone returns the zone of a node.
 func (p *naming) zone(node uint64) string {
 	if p.zones == 0 {
@@ -57,8 +70,10 @@ func (p *naming) zone(node uint64) string {
 }
 
 func (p *naming) relays(node uint64) bool {
-	return p.zones > 0 && p.takes(node) && p.formerRelays>>(node%64)&1 == 0
+	return (p.zones > 0 || p.readers) && p.takes(node) && p.formerRelays>>(node%64)&1 == 0
 }
+
+func (p *naming) runs(node uint64) bool { return p.relays(node) && p.formerRuns>>(node%64)&1 == 0 }
 
 func (p *naming) takes(node uint64) bool { return p.former>>(node%64)&1 == 0 }
 
@@ -81,6 +96,7 @@ func (m *member) named() *replica.Names {
 	names := &replica.Names{
 		Named: func(msg wire.Message, whole wire.Raft) {
 			n := msg.Body.(wire.Named)
+			m.sends(whole.Message)
 			if whole.OwnForm { // coded entries leave in the receiver's form
 				msg.Body = whole
 				got, err := world.OverWire(msg)
@@ -104,7 +120,7 @@ func (m *member) named() *replica.Names {
 		names.Announced = p.takes
 	}
 	if relays {
-		names.Zone, names.Relayed = p.zone, p.relays
+		names.Zone, names.Relayed, names.Runs = p.zone, p.relays, p.runs
 	}
 	return names
 }
@@ -123,10 +139,32 @@ func (m *member) countNames() {
 	w.NamesGivenUp += c.GivenUp - was.GivenUp
 	w.FillsLate += c.FillsLate - was.FillsLate
 	w.RelayedBytes += c.Relayed - was.Relayed
+	if m.n.w.plan.naming.zones == 0 {
+		w.ReadersRelayed += c.Relayed - was.Relayed
+	}
+	w.NameRuns += c.Runs - was.Runs
+	w.AppendsJoined += m.r.JoinedAppends() - m.joined
+	m.joined = m.r.JoinedAppends()
 	w.RelaysWanted += c.Wants - was.Wants
 	w.RelaysOverdue += c.Overdue - was.Overdue
 	w.RelaysPassed += c.Passed - was.Passed
 	w.RelaysHadNot += c.NotHad - was.NotHad
+}
+
+// sends checks an append that leaves, with all its entries: a leader's log has them one behind the other, also if the append is joined.
+func (m *member) sends(app *pb.Message) {
+	if app.GetType() != pb.MsgApp {
+		return
+	}
+	index, term := app.GetIndex(), app.GetLogTerm()
+	for _, e := range app.Entries {
+		if e.GetIndex() != index+1 || e.GetTerm() < term || e.GetTerm() > app.GetTerm() {
+			m.n.w.fail(onePlace, "group %d: %v, leader of term %d, sends entry %d of term %d behind entry %d of term %d",
+				m.g.id, m.n, app.GetTerm(), e.GetIndex(), e.GetTerm(), index, term)
+			return
+		}
+		index, term = e.GetIndex(), e.GetTerm()
+	}
 }
 
 // unknownKind reports whether a node of an earlier version is sent a message about names.
@@ -134,7 +172,7 @@ func (w *sim) unknownKind(m wire.Message) bool {
 	p := &w.plan.naming
 	switch b := m.Body.(type) {
 	case wire.Named:
-		if b.Run.Count > 0 && (!p.relays(m.To) || p.formerRuns>>(m.To%64)&1 != 0) {
+		if b.Run.Count > 0 && !p.runs(m.To) {
 			return true
 		}
 		for _, n := range b.Names {
