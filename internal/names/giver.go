@@ -167,10 +167,10 @@ func (s sources) name(e *pb.Entry) (wire.Name, bool) {
 }
 
 // run returns the run that stands for an append's entries, and their data; without, if they are not worth one, the peer votes,
-// or the relay was not sent all of them.
+// or the relay was not sent all of them, or is of an earlier version, which keeps no small ones.
 func (s sources) run(b wire.Raft) (r wire.Run, data [][]byte) {
 	n := len(b.Entries)
-	if s.relay == 0 || s.g.Runs == nil || n < 2 || n > wire.MaxRun || s.g.Zones.Voter(s.peer) || !s.g.Runs(s.peer) {
+	if s.relay == 0 || s.g.Runs == nil || n < 2 || n > wire.MaxRun || s.g.Zones.Voter(s.peer) || !s.g.Runs(s.peer) || !s.g.Runs(s.relay) {
 		return wire.Run{}, nil
 	}
 	from, last := b.GetIndex(), b.GetIndex()+uint64(n)

@@ -56,6 +56,10 @@ func TestLearnersGetOneNameForManySmallEntries(t *testing.T) {
 	require.Empty(t, n.Entries)
 	require.Less(t, wire.Message{Body: n}.Size(), 250)
 	require.Equal(t, uint64(600), g.Counts.Relayed)
+	g = newZonedGiver()
+	g.Zones.Fit = func(peer uint64) bool { return peer == 3 || peer == 6 }
+	g.Zones.Of = func(uint64) string { return "b" }
+	require.IsType(t, wire.Raft{}, giveRuns(g, nil, small...)[6], "node 3, the relay, knows no runs")
 }
 
 func TestOneNameStandsForPlainEntriesAlone(t *testing.T) {

@@ -11,9 +11,12 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
-// newZones returns how a leader chooses relays.
+// newZones returns how a leader chooses relays. A member of an earlier version passes nothing on if it has no zone, and takes no runs.
 func newZones(p *placing) *names.Zones {
-	relayed := p.cfg.Names.Relayed
+	n := p.cfg.Names
+	relayed := func(peer uint64) bool {
+		return n.Relayed(peer) && (n.Zone(peer) != "" || n.Runs != nil && n.Runs(peer))
+	}
 	return &names.Zones{
 		Own: p.cfg.Names.Zone(p.cfg.ID),
 		Of:  p.cfg.Names.Zone,
