@@ -71,8 +71,8 @@ type Ask struct {
 // Sum returns the checksum of an entry's data.
 func Sum(data []byte) uint64 { return crc64.Checksum(data, table) }
 
-// SumOf returns the checksum of the data of a run's entries: of their lengths, too.
-func SumOf(data [][]byte) (sum uint64) {
+// sumOf returns the checksum of the data of a run's entries: of their lengths, too.
+func sumOf(data [][]byte) (sum uint64) {
 	var length [binary.MaxVarintLen64]byte
 	for _, d := range data {
 		sum = crc64.Update(sum, table, length[:binary.PutUvarint(length[:], uint64(len(d)))])
@@ -87,7 +87,7 @@ func fitsRun(r wire.Run, data [][]byte) bool {
 	for _, d := range data {
 		length += uint64(len(d))
 	}
-	return uint64(len(data)) == r.Count && length == r.Length && SumOf(data) == r.Sum
+	return uint64(len(data)) == r.Count && length == r.Length && sumOf(data) == r.Sum
 }
 
 // withRun returns the append that a run stands for. The entries are as a core makes them for data alone.

@@ -65,6 +65,9 @@ type original struct {
 	relay              uint64 // named in the message, or 0
 }
 
+// Idle reports whether no message can get names: without learners and zones, nothing is to be looked at.
+func (g *Giver) Idle() bool { return g.Announced == nil && (g.Zones == nil || g.Zones.idle()) }
+
 // Turn takes the messages of a turn, before Name is asked for each.
 func (g *Giver) Turn(turn []wire.Message) {
 	if g.Zones == nil || g.Zones.idle() {
@@ -195,7 +198,7 @@ func (g *Giver) runSum(from, last uint64, data [][]byte) uint64 {
 	key := [2]uint64{from, last}
 	sum, ok := g.runSums[key]
 	if !ok {
-		sum = SumOf(data)
+		sum = sumOf(data)
 		if g.runSums == nil {
 			g.runSums = map[[2]uint64]uint64{}
 		}

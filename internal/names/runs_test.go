@@ -52,7 +52,7 @@ func TestLearnersGetOneNameForManySmallEntries(t *testing.T) {
 		require.IsType(t, wire.Raft{}, sent[id], "node %d", id)
 	}
 	n := sent[6].(wire.Named)
-	require.Equal(t, wire.Run{Count: 3, Relay: 4, Length: 600, Sum: SumOf(small)}, n.Run)
+	require.Equal(t, wire.Run{Count: 3, Relay: 4, Length: 600, Sum: sumOf(small)}, n.Run)
 	require.Empty(t, n.Entries)
 	require.Less(t, wire.Message{Body: n}.Size(), 250)
 	require.Equal(t, uint64(600), g.Counts.Relayed)

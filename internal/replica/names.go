@@ -70,6 +70,9 @@ func plainBatchOf(node uint64, data []byte) (wire.CommandID, bool) {
 
 // Bundle implements Bundler.
 func (g *nameGiver) Bundle(turn []wire.Message, _ time.Duration) (send, dropped []wire.Message) {
+	if g.Idle() {
+		return turn, nil
+	}
 	g.Turn(turn)
 	for i, m := range turn {
 		turn[i] = g.Name(m, g.ticks)

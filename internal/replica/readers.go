@@ -12,6 +12,7 @@ import (
 
 	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/raft"
 )
 
 // afterRead is for how many ticks a reader that asked for a read is sent appends at once.
@@ -63,7 +64,15 @@ func (r *Replica) answersReads() func(id uint64) bool {
 // JoinedAppends returns how many appends to readers have left with the one before.
 func (r *Replica) JoinedAppends() uint64 { return r.holding.joined }
 
-// readerAsks lets what is held for a reader go: the reader is about to wait for it.
+// attend tells the leader at each tick that this learner is the home of gateways, which wait for what it applies: the question
+// where the log ends stands for a read, and nobody waits for its answer.
+func (r *Replica) attend() {
+	if r.home != nil && len(r.home.guests) > 0 && r.state.Lead != raft.None && !r.leads() && members.Learns(r.host.conf, r.cfg.ID) {
+		r.askLogEnd(r.state.Lead, 0)
+	}
+}
+
+// readerAsks lets what is held for a reader go: the reader is about to wait for it, because of a read or of a write of its clients.
 func (r *Replica) readerAsks(id uint64) {
 	if r.holding.longest == 0 || !r.leads() || !members.Learns(r.host.conf, id) {
 		return

@@ -154,6 +154,23 @@ func TestReadLetsGoOfWhatIsHeld(t *testing.T) {
 	})
 }
 
+// Clients and gateways at a reader wait for what the reader applies.
+func TestWritesOfClientsAtAReaderWaitForNothingThatIsHeld(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		c := readers(t, core)
+		call := c.propose(4, "of a client")
+		c.settle()
+		require.NoError(t, c.result(call).Err)
+
+		c.nodes[5].r.atHome().receive(9, wire.Attach{Life: 1, Number: 1})
+		c.run(afterRead + 2)
+		c.propose(1, "of a gateway, perhaps")
+		c.settle()
+		require.Equal(t, 1, c.behind(), "node 4 is idle again")
+		require.Len(t, c.nodes[5].sm.applied, 2, "node 5 is a gateway's home")
+	})
+}
+
 // A member that gets a vote is sent all at once, from the append of the change on; and one that lacks entries is, too.
 func TestMembersThatCatchUpOrGetAVoteDoNotWait(t *testing.T) {
 	bothCores(t, func(t *testing.T, core NewCore) {

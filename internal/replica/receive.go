@@ -130,6 +130,7 @@ func (r *Replica) arrived(m wire.Message) error {
 		r.passOn(b.Message)
 		r.step(b.Message)
 	case wire.Proposal:
+		r.readerAsks(m.From)
 		return r.inbox.receive(m.From, b)
 	case wire.Verdict:
 		r.outbox.receiveVerdict(b)

@@ -210,6 +210,7 @@ func (r *Replica) Tick(now time.Duration) {
 	r.placing.tick()
 	r.catching.tick()
 	r.lookAtReaders()
+	r.attend()
 	r.Resolve()
 	r.relay.answer()
 	r.inbox.answer()

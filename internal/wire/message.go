@@ -383,7 +383,7 @@ type Run struct {
 	Count  uint64 // of entries, at most MaxRun; 0: there is no run
 	Relay  uint64 // the member that has the data
 	Length uint64 // of all data in bytes, 1 to MaxFrame
-	Sum    uint64 // checksum of all data: see names.SumOf
+	Sum    uint64 // checksum of all data: see names.Sum and package names
 }
 
 // MaxRun bounds the entries of a run.
