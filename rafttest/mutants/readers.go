@@ -42,7 +42,7 @@ var readers = []bug{
 	{"voters' appends are held", readersFile,
 		[][2]string{{"p.IsLearner && ", ""}, {" && members.Learns(r.host.conf, id)", " && id != r.cfg.ID"}}, "TestReadersAreSentJoinedAppends", 0},
 	{"appends to responders are held", readersFile,
-		edit("!answers(id) && ", ""), "TestRespondersAreSentAllAtOnce", 0},
+		edit("!answers(id) && ", "(!answers(id) || p.IsLearner) && "), "TestRespondersAreSentAllAtOnce", 0},
 	{"a run is taken for its length", namesFile,
 		edit(" && length == r.Length && sumOf(data) == r.Sum", " && length == r.Length"), "TestRunIsJoinedWithTheRelaysDataOrTheLeaders", 0},
 	{"voters get runs", giverFile,
