@@ -8,13 +8,14 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
-// zoned is a Transport that knows in which zones nodes stand; empty: none, or not known.
+// zoned is a Transport that knows in which zones nodes stand; empty: none, or not known. Learners have a relay also
+// where no zone is known.
 type zoned interface {
 	Zone(node uint64) string
 }
 
 // names returns how the replica, where it leads, sends names in the place of data; nil if it sends none, because
-// Names is off and the node has no zone, or the transport does not know who takes names.
+// the transport does not know who takes names, or Names is off and the transport knows no zones.
 func (c *Config) names() *replica.Names {
 	t, ok := c.Transport.(announcing)
 	if !ok {
@@ -30,8 +31,8 @@ func (c *Config) names() *replica.Names {
 	if c.Names {
 		n.Announced = takes(wire.KindNamed)
 	}
-	if z, ok := t.(zoned); ok && z.Zone(c.Replica.ID) != "" {
-		n.Zone, n.Relayed = z.Zone, takes(wire.KindWant)
+	if z, ok := t.(zoned); ok {
+		n.Zone, n.Relayed, n.Runs = z.Zone, takes(wire.KindWant), takes(wire.KindRun)
 	}
 	if n.Announced == nil && n.Zone == nil {
 		return nil

@@ -33,6 +33,9 @@
 //	                            Relay.Answers   ------>  Taker.Fill, then Taker.Resolve: joined
 //	Giver.Lack                            <------------  Taker.Overdue: Lack, after a silence
 //
+// A learner's append of several entries may be sent as a run: one name for all of them. Nobody waits for a learner, so its small
+// entries need not go directly.
+//
 // All else goes directly: heartbeats, votes, acknowledgements. A relay makes no message of Raft, so From
 // and Term of each are the leader's.
 //
@@ -40,6 +43,7 @@
 package names
 
 import (
+	"encoding/binary"
 	"errors"
 	"hash/crc64"
 	"slices"
@@ -66,6 +70,34 @@ type Ask struct {
 
 // Sum returns the checksum of an entry's data.
 func Sum(data []byte) uint64 { return crc64.Checksum(data, table) }
+
+// sumOf returns the checksum of the data of a run's entries: of their lengths, too.
+func sumOf(data [][]byte) (sum uint64) {
+	var length [binary.MaxVarintLen64]byte
+	for _, d := range data {
+		sum = crc64.Update(sum, table, length[:binary.PutUvarint(length[:], uint64(len(d)))])
+		sum = crc64.Update(sum, table, d)
+	}
+	return sum
+}
+
+// fitsRun reports whether data is what a run stands for.
+func fitsRun(r wire.Run, data [][]byte) bool {
+	length := uint64(0)
+	for _, d := range data {
+		length += uint64(len(d))
+	}
+	return uint64(len(data)) == r.Count && length == r.Length && sumOf(data) == r.Sum
+}
+
+// withRun returns the append that a run stands for. The entries are as a core makes them for data alone.
+func withRun(b wire.Raft, data [][]byte) wire.Raft {
+	b = withData(b, nil, nil)
+	for i, d := range data {
+		b.Entries = append(b.Entries, &pb.Entry{Term: new(b.GetTerm()), Index: new(b.GetIndex() + 1 + uint64(i)), Data: d})
+	}
+	return b
+}
 
 // fits reports whether data is what a name stands for.
 func fits(n wire.Name, data []byte) bool {

@@ -26,19 +26,24 @@ type Giver struct {
 	// same.
 	Zones *Zones
 	Whole func(data []byte) bool
+	// Runs, unless nil, reports whether a peer has announced that it takes runs.
+	Runs func(peer uint64) bool
 
 	// Counts has what was done so far.
 	Counts GiverCounts
 
 	term  uint64 // of the originals
 	peers map[uint64]*taker
-	sums  map[uint64]uint64 // of this turn's entries, by index
+	// Of this turn: checksums of entries, by index, and of runs, by the index before the first entry and of the last.
+	sums    map[uint64]uint64
+	runSums map[[2]uint64]uint64
 }
 
 // GiverCounts count since the start of a Giver.
 type GiverCounts struct {
 	Named, Saved uint64 // messages with names, and the bytes left out
 	Relayed      uint64 // of these bytes, those that relays are to pass on
+	Runs         uint64 // of the messages, those with a run
 	Filled, Gone uint64 // lacks answered with the data; without, as the data was forgotten
 	Pauses       uint64 // times a peer got no names for a while
 	Unkept       uint64 // originals that the bound has pushed out
@@ -60,12 +65,16 @@ type original struct {
 	relay              uint64 // named in the message, or 0
 }
 
+// Idle reports whether no message can get names: without learners and zones, nothing is to be looked at.
+func (g *Giver) Idle() bool { return g.Announced == nil && (g.Zones == nil || g.Zones.idle()) }
+
 // Turn takes the messages of a turn, before Name is asked for each.
 func (g *Giver) Turn(turn []wire.Message) {
-	if g.Zones == nil {
+	if g.Zones == nil || g.Zones.idle() {
 		return
 	}
 	clear(g.sums)
+	clear(g.runSums)
 	var appends []*pb.Message
 	for _, m := range turn {
 		if b, ok := m.Body.(wire.Raft); ok && b.GetType() == pb.MsgApp && len(b.Entries) > 0 {
@@ -86,6 +95,12 @@ func (g *Giver) Name(m wire.Message, tick uint64) wire.Message {
 	sources := g.sources(p, m.To, tick)
 	named := wire.Named{}
 	o := original{from: b.GetIndex(), last: b.Entries[len(b.Entries)-1].GetIndex()}
+	if named.Run, o.data = sources.run(b); named.Run.Count > 0 {
+		o.bytes, o.relay = int(named.Run.Length), named.Run.Relay
+		g.Counts.Runs++
+		g.Counts.Relayed += named.Run.Length
+		return g.named(p, m, named, o)
+	}
 	for i, e := range b.Entries {
 		name, ok := sources.name(e)
 		if !ok {
@@ -103,10 +118,18 @@ func (g *Giver) Name(m wire.Message, tick uint64) wire.Message {
 	if len(named.Names) == 0 {
 		return m
 	}
+	return g.named(p, m, named, o)
+}
+
+// named returns an append with names, or with a run, whose original is kept.
+func (g *Giver) named(p *taker, m wire.Message, named wire.Named, o original) wire.Message {
 	p.last++
 	g.trust(p, m.To, o.relay).named()
 	named.Number, o.number = p.last, p.last
-	named.Raft = withData(b, named.Names, nil)
+	named.Raft = withData(m.Body.(wire.Raft), named.Names, nil)
+	if named.Run.Count > 0 {
+		named.Raft.Entries = nil
+	}
 	g.keep(p, o)
 	g.Counts.Named++
 	g.Counts.Saved += uint64(o.bytes)
@@ -144,6 +167,44 @@ func (s sources) name(e *pb.Entry) (wire.Name, bool) {
 		return wire.Name{Relay: s.relay, Sum: s.g.sum(e)}, true
 	}
 	return wire.Name{}, false
+}
+
+// run returns the run that stands for an append's entries, and their data; without, if they are not worth one, the peer votes,
+// or the relay was not sent all of them, or is of an earlier version, which keeps no small ones.
+func (s sources) run(b wire.Raft) (r wire.Run, data [][]byte) {
+	n := len(b.Entries)
+	if s.relay == 0 || s.g.Runs == nil || n < 2 || n > wire.MaxRun || s.g.Zones.Voter(s.peer) || !s.g.Runs(s.peer) || !s.g.Runs(s.relay) {
+		return wire.Run{}, nil
+	}
+	from, last := b.GetIndex(), b.GetIndex()+uint64(n)
+	if relay := s.g.Zones.sent[s.relay]; !relay.has(from+1) || !relay.has(last) {
+		return wire.Run{}, nil
+	}
+	for _, e := range b.Entries {
+		if e.Type != nil || len(e.Data) == 0 || e.GetTerm() != b.GetTerm() || !s.g.Whole(e.Data) || len(e.ProtoReflect().GetUnknown()) > 0 {
+			return wire.Run{}, nil
+		}
+		data, r.Length = append(data, e.Data), r.Length+uint64(len(e.Data))
+	}
+	if r.Length < minBytes || r.Length > wire.MaxFrame {
+		return wire.Run{}, nil
+	}
+	r.Count, r.Relay, r.Sum = uint64(n), s.relay, s.g.runSum(from, last, data)
+	return r, data
+}
+
+// runSum returns the checksum of a run, which several peers are sent in a turn.
+func (g *Giver) runSum(from, last uint64, data [][]byte) uint64 {
+	key := [2]uint64{from, last}
+	sum, ok := g.runSums[key]
+	if !ok {
+		sum = sumOf(data)
+		if g.runSums == nil {
+			g.runSums = map[[2]uint64]uint64{}
+		}
+		g.runSums[key] = sum
+	}
+	return sum
 }
 
 // sum returns the checksum of an entry's data, which several peers are sent in a turn.

@@ -51,16 +51,14 @@ func (r *Relay) Saw(entries []*pb.Entry, tick uint64) {
 	r.until = max(r.until, tick+fresh)
 	for _, e := range entries {
 		for n := len(r.kept); n > 0 && r.kept[n-1].GetIndex() >= e.GetIndex(); n = len(r.kept) {
-			r.bytes -= len(r.kept[n-1].Data)
+			r.bytes -= weight(r.kept[n-1])
 			r.kept = r.kept[:n-1]
 		}
-		if len(e.Data) >= minBytes {
-			r.kept = append(r.kept, e)
-			r.bytes += len(e.Data)
-		}
+		r.kept = append(r.kept, e)
+		r.bytes += weight(e)
 	}
 	for r.bytes > 2*relayBytes && len(r.kept) > 1 {
-		r.bytes -= len(r.kept[0].Data)
+		r.bytes -= weight(r.kept[0])
 		r.kept[0], r.kept = nil, r.kept[1:] // not moved: there may be thousands
 	}
 }

@@ -22,7 +22,7 @@ func newZonedGiver() *Giver {
 		Of:     func(peer uint64) string { return []string{"", "a", "a", "a", "b", "b", "b", "", "a"}[peer] },
 		Fit:    func(uint64) bool { return true },
 		Voter:  func(peer uint64) bool { return peer != 3 && peer != 6 },
-		Weight: func(uint64) int { return 100 },
+		Weight: func(uint64) int { return 100 }, Learners: func() bool { return true },
 	}
 	return &Giver{Zones: z, Whole: func(data []byte) bool { return data[0] != 'c' }}
 }
@@ -73,7 +73,11 @@ func TestOneMemberOfAZoneIsSentTheData(t *testing.T) {
 			z.Fit = func(peer uint64) bool { return peer != 2 && peer != 4 }
 			z.Voter = func(peer uint64) bool { return peer < 3 }
 		}, data, map[uint64]uint64{6: 5, 8: 3}},
-		"nobody whose zone is not known":   {func(z *Zones) { z.Of = func(uint64) string { return "" } }, data, map[uint64]uint64{}},
+		"a voter whose zone is not known either, for learners alone": {func(z *Zones) { z.Of = func(uint64) string { return "" } }, data, map[uint64]uint64{3: 2, 6: 2}},
+		"the same where the leader has no zone":                      {func(z *Zones) { z.Own, z.Of = "", func(uint64) string { return "" } }, data, map[uint64]uint64{3: 2, 6: 2}},
+		"nobody where all vote and no zone is known": {func(z *Zones) {
+			z.Of, z.Voter = func(uint64) string { return "" }, func(uint64) bool { return true }
+		}, data, map[uint64]uint64{}},
 		"nobody of an earlier version":     {func(z *Zones) { z.Fit = func(peer uint64) bool { return peer != 5 } }, data, map[uint64]uint64{3: 2, 6: 4}},
 		"small data goes directly":         {nil, batch(1, minBytes-1), map[uint64]uint64{}},
 		"a unit differs from peer to peer": {nil, append([]byte{'c'}, data...), map[uint64]uint64{}},

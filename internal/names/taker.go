@@ -50,11 +50,15 @@ type wait struct {
 	asked  bool   // the leader was
 	since  uint64 // tick of the last question
 	names  []wire.Name
-	data   [][]byte // of each name; nil: lacking
+	run    wire.Run // in the place of names
+	data   [][]byte // of each name; nil: lacking. Of each entry of a run, or none
 	over   bool     // what lacks will not come
 }
 
 func (w *wait) lacks() bool {
+	if w.run.Count > 0 {
+		return w.data == nil
+	}
 	return slices.ContainsFunc(w.data, func(d []byte) bool { return d == nil })
 }
 
@@ -66,8 +70,15 @@ func (t *Taker) Arrive(from uint64, n wire.Named, find func(boot, sequence uint6
 	if err := t.check(n); err != nil {
 		return wire.Raft{}, false, nil, err
 	}
-	w := &wait{leader: from, names: n.Names, data: make([][]byte, len(n.Names)), since: tick}
+	w := &wait{leader: from, names: n.Names, since: tick, run: n.Run}
 	want := wire.Want{Term: n.GetTerm(), Number: n.Number}
+	if w.run.Count == 0 {
+		w.data = make([][]byte, len(n.Names))
+	}
+	for i := range w.run.Count {
+		w.relay = w.run.Relay
+		want.Entries = append(want.Entries, wire.EntryAt{Index: n.GetIndex() + 1 + i, Term: n.GetTerm()})
+	}
 	for i, name := range n.Names {
 		if e := n.Entries[name.Entry]; name.Relay != 0 {
 			w.relay = name.Relay
@@ -111,6 +122,13 @@ func (t *Taker) check(n wire.Named) error {
 	if n.GetType() != pb.MsgApp {
 		return fmt.Errorf("%w: names in a %v, want a MsgApp", errBad, n.GetType())
 	}
+	if r := n.Run; r.Count > 0 {
+		if len(n.Names)+len(n.Entries) > 0 || r.Relay == t.Self || n.GetIndex()+r.Count < n.GetIndex() {
+			return fmt.Errorf("%w: node %d is to ask node %d for %d entries behind %d, and there are %d others; want none, and one other node",
+				errBad, t.Self, r.Relay, r.Count, n.GetIndex(), len(n.Entries))
+		}
+		return nil
+	}
 	next, relay := uint64(0), uint64(0)
 	for _, name := range n.Names {
 		if name.Entry < next || name.Entry >= uint64(len(n.Entries)) {
@@ -151,6 +169,9 @@ func (t *Taker) Fill(from uint64, f wire.Fill, tick uint64) error {
 // fill takes the data of all named entries from the leader, and from a relay that of the entries that it is
 // named for. With none, or with faulty data, the source is given up.
 func (w *wait) fill(from uint64, data [][]byte) error {
+	if w.run.Count > 0 {
+		return w.fillRun(from, data)
+	}
 	var places []int
 	for i, name := range w.names {
 		if from == w.leader || name.Relay == from {
@@ -179,6 +200,19 @@ func (w *wait) fill(from uint64, data [][]byte) error {
 		w.data[at] = data[i]
 	}
 	return nil
+}
+
+// fillRun takes the data of a run's entries.
+func (w *wait) fillRun(from uint64, data [][]byte) error {
+	if fitsRun(w.run, data) {
+		w.data = data
+		return nil
+	}
+	w.giveUp(from)
+	if len(data) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: the data of %d entries does not fit the run of %d entries and %d bytes", errBad, len(data), w.run.Count, w.run.Length)
 }
 
 // giveUp says that a source has nothing for a message.
@@ -212,7 +246,7 @@ func (t *Taker) Overdue(tick uint64) (asks []Ask) {
 // further; without joined, it is lost.
 func (t *Taker) Resolve(n wire.Named, tick uint64) (joined wire.Raft, ok, waits bool) {
 	w := t.waits[keyOf(n)]
-	if w != nil && !slices.Equal(w.names, n.Names) { // two messages of one number: no leader sends them
+	if w != nil && (!slices.Equal(w.names, n.Names) || w.run != n.Run) { // two messages of one number: no leader sends them
 		t.Counts.GivenUp++
 		return wire.Raft{}, false, false
 	}
@@ -225,6 +259,9 @@ func (t *Taker) Resolve(n wire.Named, tick uint64) (joined wire.Raft, ok, waits 
 		return wire.Raft{}, false, false
 	}
 	t.Counts.Late++
+	if w.run.Count > 0 {
+		return withRun(n.Raft, w.data), true, false
+	}
 	return withData(n.Raft, n.Names, w.data), true, false
 }
 

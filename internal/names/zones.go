@@ -14,7 +14,9 @@ import (
 // Zones is how a leader chooses relays. A zone is what bytes are dear to get into, such as a data
 // centre. In each zone one member, the relay, is sent whole appends; the others are sent names, and
 // get the data from the relay. Voters in the leader's own zone are sent whole appends, too, as their
-// acknowledgements are the first; learners there have a relay.
+// acknowledgements are the first; learners there have a relay. Members whose zone is not known are one zone for
+// their learners, because a copy that the leader does not send is worth the same there; their voters are sent whole
+// appends, as all voters are if the leader's zone is not known.
 //
 // The choice is made anew in each turn, for all of a zone alike: whoever is a relay is sent no names
 // of another relay, so no data is waited for in a circle.
@@ -29,6 +31,8 @@ type Zones struct {
 	// alike, the relay is the one with the largest weight.
 	Voter  func(peer uint64) bool
 	Weight func(peer uint64) int
+	// Learners reports whether there are learners.
+	Learners func() bool
 
 	term   uint64            // of all that follows
 	relays map[string]uint64 // of this turn, by zone
@@ -45,6 +49,10 @@ type sent struct {
 	spans []span
 	bytes int // of the spans
 }
+
+// weight is what an entry takes of relayBytes, at the leader and at the relay alike: with data of a few bytes, most of its memory is
+// beside the data.
+func weight(e *pb.Entry) int { return max(len(e.Data), 128) }
 
 type span struct {
 	after, last uint64 // index before the first entry, and of the last
@@ -73,7 +81,7 @@ func (s *sent) add(m *pb.Message) {
 	}
 	sp := span{after: after, last: last}
 	for _, e := range m.Entries {
-		sp.bytes += len(e.Data)
+		sp.bytes += weight(e)
 	}
 	s.spans = append(s.spans, sp)
 	s.bytes += sp.bytes
@@ -87,13 +95,16 @@ func (s *sent) has(index uint64) bool {
 	return s != nil && len(s.spans) > 0 && index > s.spans[0].after && index <= s.last()
 }
 
+// idle reports whether nobody can have a relay.
+func (z *Zones) idle() bool { return z.Own == "" && !z.Learners() }
+
 // turn notes the appends of a turn.
 func (z *Zones) turn(appends []*pb.Message) {
 	maps.Copy(z.before, z.relays)
 	clear(z.relays)
 	for _, m := range appends {
 		if m.GetTerm() != z.term {
-			*z = Zones{Own: z.Own, Of: z.Of, Fit: z.Fit, Voter: z.Voter, Weight: z.Weight, term: m.GetTerm(),
+			*z = Zones{Own: z.Own, Of: z.Of, Fit: z.Fit, Voter: z.Voter, Weight: z.Weight, Learners: z.Learners, term: m.GetTerm(),
 				relays: map[string]uint64{}, before: map[string]uint64{}, sent: map[uint64]*sent{}, trust: map[pair]*trust{}}
 		}
 		s := z.sent[m.GetTo()]
@@ -108,7 +119,7 @@ func (z *Zones) turn(appends []*pb.Message) {
 // relay returns the relay from which a peer gets data, or 0.
 func (z *Zones) relay(peer uint64, tick uint64) uint64 {
 	zone := z.Of(peer)
-	if zone == "" || zone == z.Own && z.Voter(peer) || !z.Fit(peer) {
+	if z.Voter(peer) && (zone == "" || zone == z.Own || z.Own == "") || !z.Fit(peer) {
 		return 0
 	}
 	relay, chosen := z.relays[zone]

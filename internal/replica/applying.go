@@ -152,6 +152,7 @@ func (r *Replica) emitConfChange(a *Apply, e *pb.Entry, at logMark, fresh bool) 
 	}
 	conf := pb.EnsureConfState(proto.Clone(r.core.ApplyConfChange(cc)).(*pb.ConfState))
 	r.dirty, r.configuredAt = true, at.index
+	r.holding.members(nil) // until the next tick: a learner may vote now
 	if !fresh {
 		r.outbox.superseded(own)
 		return nil

@@ -38,7 +38,7 @@ func (c *coding) configure(cfg *Config, core *raft.Config) {
 	}
 	own := *cfg.Coding
 	own.Recorder = &codingRecorder{counts: &c.counts, next: own.Recorder}
-	if names := cfg.Names; names != nil && names.Zone != nil {
+	if names := cfg.Names; names != nil && names.Zone != nil && names.Zone(cfg.ID) != "" {
 		own.Zone = func(id uint64) string {
 			if id != cfg.ID && !names.Relayed(id) {
 				return ""

@@ -44,6 +44,9 @@ type Config struct {
 	// Tick is the length of a tick, or 0: then intervals are not compared.
 	Equal []Setting
 	Tick  time.Duration
+	// Hold is for how long a leader holds appends to readers; 0 means a tenth of Tick, and at most 5 ms; below 0: not
+	// at all. See holding.
+	Hold time.Duration
 	// Moment is how long a batch or a round of reads waits for what is under way; 0 means 2 ms. Busy,
 	// unless nil, returns the share of time, 0 to 1, for which processors are busy: then they wait for a Tick.
 	Moment time.Duration

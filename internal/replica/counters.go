@@ -38,6 +38,7 @@ type Counters struct {
 	// to pass on, and passed on by this node; and questions of members that lacked such data, to this node as their leader.
 	NamedBytes, RelayedBytes uint64
 	PassedBytes, NamesLacked uint64
+	JoinedAppends            uint64 // to readers: left with the append before
 	Elections                uint64 // terms in which this node led
 	Yields                   uint64 // campaigns begun anew, because a rival went first
 	Stalls                   uint64 // times this node could not write

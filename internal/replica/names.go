@@ -22,6 +22,9 @@ type Names struct {
 	// on. Neither waits.
 	Zone    func(node uint64) string
 	Relayed func(peer uint64) bool
+	// Runs reports whether a peer has announced that it takes one name for many entries; nil means that none does. It does not
+	// wait.
+	Runs func(peer uint64) bool
 
 	// The next fields are for simulators; each may be nil. Named sees a message with names and its
 	// original, as it leaves; Joined sees a message with names and the result, as it is joined. Forget
@@ -49,7 +52,7 @@ func newNameGiver(p *placing) *nameGiver {
 		return !coded
 	}}}
 	if p.cfg.Names.Zone != nil {
-		g.Zones = newZones(p)
+		g.Zones, g.Runs = newZones(p), p.cfg.Names.Runs
 	}
 	return g
 }
@@ -67,6 +70,9 @@ func plainBatchOf(node uint64, data []byte) (wire.CommandID, bool) {
 
 // Bundle implements Bundler.
 func (g *nameGiver) Bundle(turn []wire.Message, _ time.Duration) (send, dropped []wire.Message) {
+	if g.Idle() {
+		return turn, nil
+	}
 	g.Turn(turn)
 	for i, m := range turn {
 		turn[i] = g.Name(m, g.ticks)

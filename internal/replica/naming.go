@@ -29,6 +29,7 @@ func (r *Replica) NameCounts() (c NameCounts) {
 func (r *Replica) countNames(to *Counters) {
 	c := r.NameCounts()
 	to.NamedBytes, to.RelayedBytes, to.PassedBytes, to.NamesLacked = c.Saved, c.Relayed, c.PassedBytes, c.Filled+c.Gone
+	to.JoinedAppends = r.holding.joined
 }
 
 // acked tells the giver of names what a follower has.

@@ -12,11 +12,16 @@ func (r *Replica) At(now time.Duration) { r.now = max(r.now, now) }
 // due before another input. A driver may ignore Deadline: work due between ticks is then
 // done with the next tick or message.
 func (r *Replica) Deadline() (Deadline, bool) {
-	if r.coding.core == nil || r.err != nil || !r.leads() {
+	if r.err != nil {
 		return 0, false
 	}
-	at, due := r.coding.core.NextDeadline()
-	return at - r.skew, due
+	at, due := r.holding.deadline()
+	if r.coding.core != nil && r.leads() {
+		if next, codes := r.coding.core.NextDeadline(); codes && (!due || next-r.skew < at) {
+			return next - r.skew, true
+		}
+	}
+	return at, due
 }
 
 // Poll does what is due between ticks. Flush follows, as after any input.

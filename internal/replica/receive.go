@@ -115,15 +115,22 @@ func (r *Replica) arrived(m wire.Message) error {
 				return nil
 			}
 		}
+		if b.GetType() == pb.MsgReadIndex {
+			r.readerAsks(m.From)
+		}
 		if b.GetType() == pb.MsgReadIndex && (r.follows() || r.tooEarly()) {
 			return nil // whoever asks asks again; a follower's core would pass it on
 		}
 		r.repeats.answered(b.Message)
 		r.acked(b.Message)
 		r.catching.acked(b.Message)
-		r.relay.saw(b.Message)
+		if b.GetType() == pb.MsgAppResp && b.GetReject() {
+			r.holding.letGo(m.From) // it lacks entries
+		}
+		r.passOn(b.Message)
 		r.step(b.Message)
 	case wire.Proposal:
+		r.readerAsks(m.From)
 		return r.inbox.receive(m.From, b)
 	case wire.Verdict:
 		r.outbox.receiveVerdict(b)

@@ -11,9 +11,12 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
-// newZones returns how a leader chooses relays.
+// newZones returns how a leader chooses relays. A member of an earlier version passes nothing on if it has no zone, and takes no runs.
 func newZones(p *placing) *names.Zones {
-	relayed := p.cfg.Names.Relayed
+	n := p.cfg.Names
+	relayed := func(peer uint64) bool {
+		return n.Relayed(peer) && (n.Zone(peer) != "" || n.Runs != nil && n.Runs(peer))
+	}
 	return &names.Zones{
 		Own: p.cfg.Names.Zone(p.cfg.ID),
 		Of:  p.cfg.Names.Zone,
@@ -26,11 +29,12 @@ func newZones(p *placing) *names.Zones {
 			weight, _ := p.weightOf(peer)
 			return weight
 		},
+		Learners: func() bool { return len(p.host.conf.GetLearners()) > 0 },
 	}
 }
 
-// relay passes data of the leader on to members that want it. A nil relay is one that no member has asked, of a
-// node without a zone.
+// relay passes data of the leader on to members that want it. A nil relay is of a node that no leader takes for one:
+// it has no zone, and the group no learners.
 type relay struct {
 	*facts
 	post func(to uint64, body wire.Body)
@@ -47,9 +51,20 @@ func (r *relay) want(from uint64, w wire.Want) {
 	r.answer()
 }
 
+// passOn has a relay take entries that the leader sends this node. There is a relay once the group has learners.
+func (r *Replica) passOn(m *pb.Message) {
+	if m.GetType() != pb.MsgApp {
+		return
+	}
+	if r.relay == nil && r.cfg.Names != nil && r.cfg.Names.Zone != nil && len(r.host.conf.GetLearners()) > 0 {
+		r.relay = newRelay(&r.facts, r.post)
+	}
+	r.relay.saw(m)
+}
+
 // saw takes entries that the leader sends this node.
 func (r *relay) saw(m *pb.Message) {
-	if r != nil && m.GetType() == pb.MsgApp {
+	if r != nil {
 		r.Saw(m.Entries, r.ticks)
 		r.answer()
 	}

@@ -58,6 +58,8 @@ type Replica struct {
 	moves    transfers
 	catching catchingUp
 	stall    stalling
+	holding  holding
+	readAt   map[uint64]uint64 // by reader: the tick at which it asked this leader for a read, if of late
 	heir     succession
 	rivals   rivals
 	placing  placing
@@ -80,7 +82,7 @@ type Replica struct {
 	restoring uint64
 
 	home   *home  // nil: no gateway has come
-	relay  *relay // nil: this node has no zone, and no member has wanted data
+	relay  *relay // nil: this node has no zone, the group has had no learners, and no member has wanted data
 	writes writes
 	keep   retention
 }
@@ -99,12 +101,13 @@ func New(cfg Config) (*Replica, error) {
 	}
 	f, post := &r.facts, r.post
 	r.calls = calls{facts: f, around: r}
+	r.holding = holding{longest: holdFor(&r.cfg), maxBytes: r.cfg.MaxAppendBytes}
 	r.settings = newAgreement(f, post)
 	r.placing = placing{facts: f, around: r, weight: cfg.LeaderWeight}
 	if cfg.Names != nil && cfg.Bundle == nil {
 		r.sends.bundler = newNameGiver(&r.placing)
 	}
-	if cfg.Names != nil && cfg.Names.Zone != nil {
+	if cfg.Names != nil && cfg.Names.Zone != nil && cfg.Names.Zone(cfg.ID) != "" {
 		r.relay = newRelay(f, post)
 	}
 	if err := r.loadHostState(); err != nil {
@@ -206,6 +209,8 @@ func (r *Replica) Tick(now time.Duration) {
 	}
 	r.placing.tick()
 	r.catching.tick()
+	r.lookAtReaders()
+	r.attend()
 	r.Resolve()
 	r.relay.answer()
 	r.inbox.answer()
@@ -319,6 +324,7 @@ func (r *Replica) refresh() {
 		clear(r.repeats)
 		r.losses.leaderChanged()
 		r.catching.clear()
+		r.holding.members(nil)
 	}
 }
 
@@ -343,6 +349,7 @@ func (r *Replica) Unreachable(peer uint64) {
 	r.heir.lost(&r.facts, peer)
 	r.acks.lost(peer)
 	r.catching.leave(peer)
+	r.holding.letGo(peer)
 	r.settings.cutOff(peer)
 	if t, ok := r.resolving.resolver.(*nameTaker); ok {
 		t.Lost(peer)

@@ -27,6 +27,7 @@ func (r *Replica) send(m *pb.Message) {
 		return // held by a leader for another node until the leader stepped down: the node asks again
 	}
 	if m.GetType() == pb.MsgSnap {
+		r.holding.letGo(m.GetTo())
 		r.keep.holds[m.GetTo()] = hold{index: m.GetSnapshot().GetMetadata().GetIndex(), total: r.keep.total}
 		sources := r.sources(m)
 		u, _ := urgency(r.host.conf, m.GetTo(), append(slices.Clone(sources), r.cfg.ID))
@@ -115,6 +116,7 @@ func (r *Replica) body(m *pb.Message) wire.Raft {
 // before the next turn.
 func (r *Replica) sendTurn() {
 	var dropped []wire.Message
+	r.out.Sends = r.holding.turn(r.out.Sends, r.now, r.last)
 	r.out.Sends, dropped = r.sends.turn(r.out.Sends, r.now, r.cfg.Stopwatch)
 	for _, m := range dropped {
 		delete(r.repeats, m.To) // the message has not left

@@ -216,7 +216,7 @@ func MemoryOf(m wire.Message) int {
 	case wire.Proposal:
 		return head + len(b.Data)
 	case wire.Named: // with the data that the message waits for
-		n := MemoryOf(wire.Message{Body: b.Raft})
+		n := MemoryOf(wire.Message{Body: b.Raft}) + int(b.Run.Length) + entry*int(b.Run.Count)
 		for _, name := range b.Names {
 			n += int(name.Length)
 		}

@@ -352,6 +352,8 @@ func decodeBody(k Kind, d *decoder) (Body, error) {
 		body = decodeReply(d)
 	case KindNamed:
 		body = decodeNamed(d)
+	case KindRun:
+		body = decodeRun(d)
 	case kindLack:
 		body = Lack{Term: d.uvarint(), Number: d.uvarint()}
 	case kindFill:

@@ -66,10 +66,11 @@ const (
 	kindLack                        // Lack
 	kindFill                        // Fill
 	KindWant                        // Want
+	KindRun                         // Named, with a Run
 	endOfKinds
 )
 
-var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status", "first-members", "log-end", "note", "settings", "snapshot-offer", "snapshot-fetch", "health", "gateway-attach", "gateway-report", "gateway-query", "gateway-reply", "named", "lack", "fill", "want"}
+var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status", "first-members", "log-end", "note", "settings", "snapshot-offer", "snapshot-fetch", "health", "gateway-attach", "gateway-report", "gateway-query", "gateway-reply", "named", "lack", "fill", "want", "run"}
 
 // String returns the kind's name.
 func (k Kind) String() string {
@@ -371,9 +372,22 @@ type Named struct {
 	Raft
 	// Number counts the Named messages of the sending process, from 1.
 	Number uint64
-	// Names are of the entries without data, in order, at least one.
+	// Names are of the entries without data, in order, at least one; or none, and Run stands for all entries.
 	Names []Name
+	Run   Run
 }
+
+// Run stands for all entries of a MsgApp, which has none itself: entries with data alone, of the message's term, behind
+// its index.
+type Run struct {
+	Count  uint64 // of entries, at most MaxRun; 0: there is no run
+	Relay  uint64 // the member that has the data
+	Length uint64 // of all data in bytes, 1 to MaxFrame
+	Sum    uint64 // checksum of all data: see names.Sum and package names
+}
+
+// MaxRun bounds the entries of a run.
+const MaxRun = 1 << 12
 
 // Name stands for the data of an entry.
 type Name struct {

@@ -12,14 +12,27 @@ const (
 	maxName = 4*10 + sumLen
 )
 
-func (b Named) kind() Kind { return KindNamed }
+func (b Named) kind() Kind {
+	if b.Run.Count > 0 {
+		return KindRun
+	}
+	return KindNamed
+}
 
 func (b Named) class() Class { return b.Raft.class() }
 
-func (b Named) size() int { return 2*10 + maxName*len(b.Names) + b.Raft.size() }
+func (b Named) size() int { return 2*10 + maxName*(1+len(b.Names)) + b.Raft.size() }
 
 func (b Named) encode(e *encoder) {
 	e.uvarint(b.Number)
+	if r := b.Run; r.Count > 0 {
+		e.uvarint(r.Count)
+		e.uvarint(r.Relay)
+		e.uvarint(r.Length)
+		e.arena = binary.LittleEndian.AppendUint64(e.arena, r.Sum)
+		b.Raft.encode(e)
+		return
+	}
 	e.uvarint(uint64(len(b.Names)))
 	for _, n := range b.Names {
 		e.uvarint(n.Entry)
@@ -47,12 +60,28 @@ func decodeNamed(d *decoder) Named {
 		if n.Length == 0 || n.Length > MaxFrame {
 			d.fail("the name of %d bytes, want 1 to %d", n.Length, MaxFrame)
 		}
-		if len(d.b) < sumLen {
-			d.fail("a checksum is cut off")
-			return Named{}
-		}
-		n.Sum, d.b = binary.LittleEndian.Uint64(d.b), d.b[sumLen:]
+		n.Sum = d.sum()
 		b.Names[i] = n
+	}
+	b.Raft = d.proto(d.rest())
+	return b
+}
+
+func (d *decoder) sum() uint64 {
+	if len(d.b) < sumLen {
+		d.fail("a checksum is cut off")
+		return 0
+	}
+	v := binary.LittleEndian.Uint64(d.b)
+	d.b = d.b[sumLen:]
+	return v
+}
+
+func decodeRun(d *decoder) Named {
+	b := Named{Number: d.uvarint(), Run: Run{Count: d.uvarint(), Relay: d.uvarint(), Length: d.uvarint(), Sum: d.sum()}}
+	if r := b.Run; r.Count == 0 || r.Count > MaxRun || r.Relay == 0 || r.Length == 0 || r.Length > MaxFrame {
+		d.fail("a run of %d entries and %d bytes at node %d, want 1 to %d entries, and 1 to %d bytes at a node", r.Count, r.Length, r.Relay, MaxRun, MaxFrame)
+		return Named{}
 	}
 	b.Raft = d.proto(d.rest())
 	return b

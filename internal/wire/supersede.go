@@ -18,7 +18,8 @@ func PlaceOf(m Message) (Place, bool) {
 	if !ok || r.GetType() != pb.MsgApp {
 		return Place{}, false
 	}
-	return Place{Term: r.GetTerm(), Index: r.GetIndex(), Empty: len(r.Entries) == 0}, true
+	n, _ := m.Body.(Named)
+	return Place{Term: r.GetTerm(), Index: r.GetIndex(), Empty: len(r.Entries) == 0 && n.Run.Count == 0}, true
 }
 
 // Supersedes reports whether a MsgApp at p makes an earlier MsgApp at q pointless, of

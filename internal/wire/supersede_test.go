@@ -11,6 +11,13 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
+func TestRunIsNoWordOfACommit(t *testing.T) {
+	m := Message{Body: Named{Raft: Raft{Message: &pb.Message{Type: pb.MsgApp.Enum(), Term: new(uint64(5)), Index: new(uint64(7))}}, Run: Run{Count: 2}}}
+	place, ok := PlaceOf(m)
+	require.True(t, ok)
+	require.Equal(t, Place{Term: 5, Index: 7}, place)
+}
+
 func TestSupersedes(t *testing.T) {
 	queued := Place{Term: 5, Index: 10}
 	for what, c := range map[string]struct {
@@ -33,7 +40,7 @@ func TestSupersedes(t *testing.T) {
 func TestPlaceOf(t *testing.T) {
 	for i, m := range samples() {
 		p, ok := PlaceOf(m)
-		require.Equal(t, i == 0 || m.Kind() == KindNamed, ok, "only the first is a MsgApp, and one has names")
+		require.Equal(t, i == 0 || m.Kind() == KindNamed || m.Kind() == KindRun, ok, "only the first is a MsgApp, and some have names")
 		if i == 0 {
 			require.Equal(t, Place{Term: 3, Index: 6}, p)
 		}

@@ -79,6 +79,8 @@ func samples() []Message {
 		Lack{Term: 1<<64 - 1, Number: 1<<64 - 1},
 		Fill{Term: 3, Number: 2, Data: [][]byte{bytes.Repeat([]byte("z"), 2*referBytes), []byte("small")}},
 		Fill{Term: 1<<64 - 1, Number: 1<<64 - 1},
+		Named{Raft: Raft{Message: &pb.Message{Type: pb.MsgApp.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(3)), Index: new(uint64(7))}}, Number: 3,
+			Run: Run{Count: 9, Relay: 4, Length: 600, Sum: 1 << 63}},
 		Want{Term: 3, Number: 2, Entries: []EntryAt{{Index: 8, Term: 2}, {Index: 9, Term: 3}, {Index: 1<<64 - 1, Term: 3}}},
 		Settings{Ask: true},
 		Settings{All: []Setting{{Must: true, Name: "sessions", Value: "none"}, {Name: "election timeout", Value: "1s"}}},

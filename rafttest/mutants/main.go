@@ -56,7 +56,7 @@ func mutants() []mutate.Mutant {
 	case *only:
 		return mutantsOf(joints)
 	case *gates:
-		bugs := slices.Concat(gateways, named, zoned)
+		bugs := slices.Concat(gateways, named, zoned, readers)
 		all := mutantsOf(bugs)
 		for i, b := range bugs {
 			if b.by != "" {

@@ -37,7 +37,7 @@ func (m *member) config(kept keptState) replica.Config {
 		cfg.Busy, cfg.Tick = func() float64 { return 1 }, tickTime
 	}
 	m.leased(&cfg)
-	cfg.Names = m.named()
+	cfg.Names, cfg.Hold = m.named(), p.naming.hold
 	if p.repeats.keepsMuch(m.n.id) {
 		cfg.RetainEntries, cfg.RetainBytes = 10_000, 16<<20
 	}
@@ -142,6 +142,7 @@ func (m *member) named() *replica.Names {
 	names := &replica.Names{
 		Named: func(msg wire.Message, whole wire.Raft) {
 			n := msg.Body.(wire.Named)
+			m.sends(whole.Message)
 			if whole.OwnForm { // coded entries leave in the receiver's form
 				msg.Body = whole
 				got, err := world.OverWire(msg)
@@ -165,7 +166,7 @@ func (m *member) named() *replica.Names {
 		names.Announced = p.takes
 	}
 	if relays {
-		names.Zone, names.Relayed = p.zone, p.relays
+		names.Zone, names.Relayed, names.Runs = p.zone, p.relays, p.runs
 	}
 	return names
 }

@@ -54,6 +54,7 @@ type member struct {
 	unstored unstored // entries handed to the log
 	writes   uint64   // handed to the log
 	names    replica.NameCounts
+	joined   uint64 // appends to readers, as of the last count
 }
 
 // keptState is a state machine's own storage, as found at a start.

@@ -103,6 +103,7 @@ func drawPlan(seed uint64, opts options) plan {
 		p.drawCatchUp(world.NewDraws(seed, 17))
 		p.naming = drawNames(world.NewDraws(seed, 14))
 		p.naming.drawZones(world.NewDraws(seed, 16))
+		p.naming.drawReaders(world.NewDraws(seed, 19))
 	}
 	if opts.Joints {
 		p.drawJoints(seed)

@@ -50,6 +50,11 @@ type naming struct {
 	zones uint64
 	// formerRelays are bits of nodes of an earlier version, which know of no relays.
 	formerRelays uint64
+	// readers has relays on without zones. formerRuns are bits of nodes of an earlier version, which know of no runs, and hold is
+	// for how long leaders hold appends to learners.
+	readers    bool
+	formerRuns uint64
+	hold       time.Duration
 }
 
 // drawNames has names on in half of the runs, a third of these with nodes of an earlier version.
@@ -70,6 +75,15 @@ func (p *naming) drawZones(d world.Draws) {
 	}
 }
 
+// drawReaders has readers have relays without zones in half of the runs that have none, and appends to readers held in most.
+func (p *naming) drawReaders(d world.Draws) {
+	p.readers = d.Chance(0.5)
+	if d.Chance(0.33) {
+		p.formerRuns = d.Uint64()
+	}
+	p.hold = world.Pick(d, -1, time.Millisecond, tickTime/2, tickTime/2)
+}
+
 // zone returns the zone of a node.
 func (p *naming) zone(node uint64) string {
 	if p.zones == 0 {
@@ -79,7 +93,9 @@ func (p *naming) zone(node uint64) string {
 }
 
 func (p *naming) relays(node uint64) bool {
-	return p.zones > 0 && p.takes(node) && p.formerRelays>>(node%64)&1 == 0
+	return (p.zones > 0 || p.readers) && p.takes(node) && p.formerRelays>>(node%64)&1 == 0
 }
+
+func (p *naming) runs(node uint64) bool { return p.relays(node) && p.formerRuns>>(node%64)&1 == 0 }
 
 func (p *naming) takes(node uint64) bool { return p.former>>(node%64)&1 == 0 }

@@ -50,6 +50,7 @@ type reach struct {
 	NamesJoined, NamesLate                               uint64 // at once; with the leader's data
 	NamesLacked, NamesGivenUp, FillsLate                 uint64
 	RelayedBytes, RelaysWanted, RelaysOverdue            uint64 // named with a relay; asked of relays; relays that were silent
+	ReadersRelayed, NameRuns, AppendsJoined              uint64 // RelayedBytes without zones; messages with one name for many entries; appends to readers
 	RelaysPassed, RelaysHadNot                           uint64 // Wants answered with the data, and without
 	CatchUps, CatchUpsDelayed                            uint64 // windows of missed entries; those of them that had to wait
 	UnitsPassedInZones, FarPulls                         uint64 // messages of voters with units of others; questions for units to other zones, of nodes with zones

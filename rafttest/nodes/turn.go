@@ -79,10 +79,32 @@ func (m *member) countNames() {
 	w.NamesGivenUp += c.GivenUp - was.GivenUp
 	w.FillsLate += c.FillsLate - was.FillsLate
 	w.RelayedBytes += c.Relayed - was.Relayed
+	if m.n.w.plan.naming.zones == 0 {
+		w.ReadersRelayed += c.Relayed - was.Relayed
+	}
+	w.NameRuns += c.Runs - was.Runs
+	w.AppendsJoined += m.r.JoinedAppends() - m.joined
+	m.joined = m.r.JoinedAppends()
 	w.RelaysWanted += c.Wants - was.Wants
 	w.RelaysOverdue += c.Overdue - was.Overdue
 	w.RelaysPassed += c.Passed - was.Passed
 	w.RelaysHadNot += c.NotHad - was.NotHad
+}
+
+// sends checks an append that leaves, with all its entries: a leader's log has them one behind the other, also if the append is joined.
+func (m *member) sends(app *pb.Message) {
+	if app.GetType() != pb.MsgApp {
+		return
+	}
+	index, term := app.GetIndex(), app.GetLogTerm()
+	for _, e := range app.Entries {
+		if e.GetIndex() != index+1 || e.GetTerm() < term || e.GetTerm() > app.GetTerm() {
+			m.n.w.fail(onePlace, "group %d: %v, leader of term %d, sends entry %d of term %d behind entry %d of term %d",
+				m.g.id, m.n, app.GetTerm(), e.GetIndex(), e.GetTerm(), index, term)
+			return
+		}
+		index, term = e.GetIndex(), e.GetTerm()
+	}
 }
 
 // Send is the send stage: encoding and writing take time.
@@ -92,6 +114,7 @@ func (m *member) Send(messages []wire.Message) {
 	for _, msg := range messages {
 		if b, ok := msg.RaftBody(); ok {
 			m.sending(b.Message)
+			m.sends(b.Message)
 		}
 		cost += c.Sent + per(msg.Size(), c.WireKiB)
 	}

@@ -60,6 +60,7 @@ var help = map[string]string{
 	"host.RelayedBytes":       "Bytes left out of appends for which a relay was named.",
 	"host.PassedBytes":        "Bytes that this node, as a relay, passed on within its zone.",
 	"host.NamesLacked":        "Questions to this leader for bytes that were left out.",
+	"host.JoinedAppends":      "Appends to readers that left with the append before.",
 	"host.Repeats":            "Empty appends repeated to peers that had not answered.",
 	"host.LateAcks":           "Acknowledgements delayed, because they told the leader nothing new.",
 	"host.Resent":             "Batches sent again because they were lost.",

@@ -74,11 +74,17 @@ func (m *member) config() replica.Config {
 	if !plan.Batches {
 		cfg.MaxBatchBytes = 1
 	}
+	all := func(uint64) bool { return true }
 	if plan.Names {
-		cfg.Names = &replica.Names{Announced: func(uint64) bool { return true }}
+		cfg.Names = &replica.Names{Announced: all}
 	}
-	if plan.Relays {
-		cfg.Names = &replica.Names{Relayed: func(uint64) bool { return true }, Zone: func(id uint64) string { return strconv.Itoa(plan.zone(id)) }}
+	if plan.Relays || plan.Readers > 0 && !plan.Upstream { // readers have relays in any case, as with a Host
+		cfg.Names = &replica.Names{Relayed: all, Runs: all, Zone: func(id uint64) string {
+			if !plan.Relays {
+				return ""
+			}
+			return strconv.Itoa(plan.zone(id))
+		}}
 	}
 	if plan.Coded {
 		cfg.Coding = &raft.Coding{Policy: ecraft.Levelled{}}

@@ -196,7 +196,7 @@ func readers(rows []ReaderRow) lab.Table {
 	}
 	t.Notes = []string{
 		"A reader's rounds take longer where the leader has more of them, and a round then serves more reads: so many readers may do more than so many\n" +
-			"times one. Small writes go whole to each reader, as to each of the two followers.",
+			"times one. A voter passes the data on to the readers, and the leader joins appends to a reader that follow each other within 5ms.",
 		"What coding takes of processors is not in the costs: bytes of coded writes are to be compared, not their times.",
 	}
 	return t
