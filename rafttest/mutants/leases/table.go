@@ -100,7 +100,7 @@ var table = []bug{
 	{"L5", "forced votes do not heed promises", "leases/sim_raft_test.go",
 		edit("	if !m.lease.MayVote(now, from) {", "	if !transfer && !m.lease.MayVote(now, from) {"), nil, "TestVotesAtTheLeadersWishHeedPromises"},
 	{"L5", "a node campaigns with promises out", "leases/sim_raft_test.go",
-		edit("|| m.leads || !m.lease.MayCampaign(now) {", "|| m.leads {"), nil, ""},
+		edit("|| m.leads || !m.lease.MayCampaign(now) {", "|| m.leads {"), nil, "TestNodeWithPromisesOutDoesNotCampaign"},
 	{"L6", "a roster is adopted at once", "leases/adopt.go",
 		edit("|| slices.ContainsFunc(n.peers, func(p *peer) bool { return n.waitsFor(now, p) }) {", "|| slices.Contains(n.peers, nil) {"), nil, ""},
 
