@@ -252,7 +252,7 @@
 //
 // L33. The leader removes a responder that limps. The lag of a responder is the time from
 // an entry's append to its acknowledgement, the trip of a responder the shortest time in
-// 512 F or more in which it answered a request of the leader, which waits for no disk, and
+// 512 F or more in which it answered a request, which waits for no disk, and
 // its work the lag without the trip. A responder limps in a window, of F/16 and four
 // entries or more, if its lag is half as long again as it should be, and 1 ms: it should be
 // as long as the write quorum's lag, or as the responder's trip with the write quorum's
@@ -267,6 +267,15 @@
 // Node.beat; TestResponderThatLimpsIsLeftOutUntilItIsWell,
 // TestResponderThatLimpsFromTheStartIsLeftOut, TestFarResponderStays,
 // TestResponderThatLimpsInTurnsDoesNotFlap.
+//
+// L34. A new leader treats the former leader as a responder that was removed, which has to keep up
+// for F before it is named, and knows the trips to all nodes from before its term: a responder, too,
+// measures the trip to each node of which it asks leases, and once in 4 F an answer does not wait
+// for a heartbeat. Leadership leaves a node whose disk, processor or links are slow. Without the
+// first half all writes of the next leader wait for that node until it is known to limp; without the
+// second half they wait without end for a node with slow links, which would count as far away.
+// Node.startLeading, follow.anew, Node.stepRequest; TestFormerLeaderThatIsSlowIsNotNamed,
+// TestRespondersKnowHowFarAwayOthersAre.
 //
 // # What Raft has to do
 //

@@ -44,8 +44,8 @@ func (n *Node) stepRequest(now Instant, p *peer, x Nonce) {
 		// newest, and an answer to the leader that this node is there.
 		n.queueAnswer(p, Answer{Nonce: x})
 	}
-	if n.leading == nil && p.id == n.leader {
-		p.next = now // the leader measures how far away this node is: rule L33
+	if n.leading == nil && p.id == n.leader || now.since(p.prompt) >= promptFails*n.cfg.Fail {
+		p.next, p.prompt = now, now // the peer measures how far away this node is: rules L33 and L34
 	}
 }
 

@@ -44,12 +44,19 @@ type follow struct {
 	pace      pace
 }
 
+// anew returns what a leader knows of a node at first.
+func (f *follow) anew() follow { return follow{pace: pace{trips: f.pace.trips}} }
+
 // startLeading begins a leadership. The first roster names nobody: its leader's lease
 // begins at once, and responders are named as they acknowledge entries of the term.
 func (n *Node) startLeading(now Instant, first Index) {
 	n.leading = &leading{first: first, settled: first, ticked: now, tuned: now, retiring: n.wish.retired || n.cfg.Retired}
 	for _, p := range n.peers {
-		p.follow = follow{answered: now}
+		p.follow = p.follow.anew()
+		p.follow.answered = now
+		if p.id == n.former {
+			p.follow.fit.backoff = n.cfg.Fail // rule L34
+		}
 	}
 	n.syncTuner()
 	if n.tuner != nil {

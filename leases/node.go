@@ -28,6 +28,7 @@ type Node struct {
 	term    Term
 	durable Term // on disk. Invariant: at most term.
 	leader  NodeID
+	former  NodeID  // another node that led last; 0 if none is known
 	heard   Instant // when the leader of term was heard last; 0 if it never was
 	members Members
 	// Invariant: applied <= committed <= last.
@@ -66,10 +67,11 @@ type peer struct {
 	// As a grantor.
 	promise promise
 	clock   ClockBound
-	request Nonce  // the newest that is not answered; none if there is none
-	owed    Answer // decided and not sent yet
-	atOnce  bool   // owed does not wait for the next heartbeat
-	revoked Nonce  // the newest promise whose revocation was sent
+	request Nonce   // the newest that is not answered; none if there is none
+	owed    Answer  // decided and not sent yet
+	atOnce  bool    // owed does not wait for the next heartbeat
+	revoked Nonce   // the newest promise whose revocation was sent
+	prompt  Instant // when an answer was hurried last, for the peer to measure its trip
 
 	// As a grantee.
 	sent    [maxSent]sentRequest // the newest requests; the oldest gives way to the next
@@ -139,9 +141,12 @@ func (n *Node) Turned(now Instant, t Turn) {
 		n.rosters, n.adopted, n.notes = rosters{}, nil, notes{}
 		for _, p := range n.peers {
 			p.request, p.owed, p.atOnce = Nonce{}, Answer{}, false
-			p.holding, p.follow, p.noted, p.report = holding{}, follow{}, 0, false
+			p.holding, p.follow, p.noted, p.report = holding{}, p.follow.anew(), 0, false
 		}
 		n.leading = nil
+	}
+	if n.leader != 0 && n.leader != t.Leader {
+		n.former = n.leader
 	}
 	n.leader = t.Leader
 	switch {

@@ -8,7 +8,7 @@ import "time"
 // pace is how long a node takes to acknowledge entries, by the leader's clock: rule L33.
 //
 // A lag is the time from the append of an entry at the leader to its acknowledgement by a node.
-// A trip is the time from a request of the leader to its answer, which waits for no disk. What a
+// A trip is the time from a request to its answer, which waits for no disk. What a
 // lag has beyond the node's best trip is work: the node's disk and processor, and what its links
 // have become slower by. Distance is in the trip, and never in the work.
 type pace struct {
@@ -17,6 +17,11 @@ type pace struct {
 	count int           // of the window's lags
 	lag   time.Duration // the mean of the window before; 0 if it showed nothing
 	slow  int           // in how many windows the node limped, less those since in which it did not
+	trips
+}
+
+// trips are the trips to a node, measured whoever leads: rule L34.
+type trips struct {
 	// The best trip of this period and of the one before; 0 if there was none.
 	best, former time.Duration
 	period       Instant // when this period began
@@ -42,6 +47,8 @@ const (
 	// A trip counts as the node's best for tripFails to 2*tripFails Fails: a link that has been
 	// slow for as long is a longer link.
 	tripFails = 512
+	// Once in promptFails Fails an answer does not wait for the next heartbeat, which would count as distance.
+	promptFails = 4
 )
 
 // appended notes when entries were appended, for their lags.
@@ -67,7 +74,7 @@ func (l *leading) acknowledged(now Instant, f *follow, i Index) {
 }
 
 // travels takes a trip.
-func (a *pace) travels(now Instant, trip, fail time.Duration) {
+func (a *trips) travels(now Instant, trip, fail time.Duration) {
 	if a.period == 0 || now.since(a.period) >= tripFails*fail {
 		a.period, a.former, a.best = now, a.best, 0
 	}
@@ -75,7 +82,7 @@ func (a *pace) travels(now Instant, trip, fail time.Duration) {
 }
 
 // trip returns the best trip to a node; 0 if none is known.
-func (a *pace) trip() time.Duration { return shorter(a.best, a.former) }
+func (a *trips) trip() time.Duration { return shorter(a.best, a.former) }
 
 // shorter returns the shorter of two durations, of which 0 is unknown.
 func shorter(a, b time.Duration) time.Duration {

@@ -11,9 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pacedStage starts a group of which nodes 2 and 3 are responders. Disks need 2 ms on average.
-func pacedStage(t *testing.T, nodes int) *stage {
-	s := newStage(t, nodes, nodes, []NodeID{2, 3}, func(x *settings) {
+// pacedStage starts a group with some responders: nodes 2 and 3, if none are given. Disks need 2 ms on average.
+func pacedStage(t *testing.T, nodes int, wanted ...NodeID) *stage {
+	if wanted == nil {
+		wanted = []NodeID{2, 3}
+	}
+	s := newStage(t, nodes, nodes, wanted, func(x *settings) {
 		x.sync, x.tick, x.delay = 2*ms, 20*ms, ms/2
 		x.cfg.ElectionTimeout, x.cfg.Lease, x.cfg.Fail, x.cfg.Heartbeat = 400*ms, 400*ms, 200*ms, 40*ms
 	})
@@ -42,6 +45,15 @@ func (s *stage) handOver() *Node {
 	m.flush()
 	s.until("the heir leads, and node 3 serves", 5*time.Second, func() bool { return s.member(2).leads && !m.leads && s.serves(3, Span{}) })
 	return s.member(2).lease
+}
+
+// forgetTrips has links count as ever as long as they are.
+func (s *stage) forgetTrips() {
+	for _, m := range s.members {
+		for _, p := range m.lease.peers {
+			p.follow.pace.trips = trips{}
+		}
+	}
 }
 
 // named reports whether the newest roster has a node.
@@ -79,6 +91,47 @@ func TestResponderThatLimpsIsLeftOutUntilItIsWell(t *testing.T) {
 	}
 }
 
+// The links or the disk of a leader take ten times as long, so that it hands over. The next leader does
+// not name it, and writes go on at the rate of a group in which the former leader is stopped. A former
+// leader that is well, again or all along, is named soon.
+func TestFormerLeaderThatIsSlowIsNotNamed(t *testing.T) {
+	for name, slow := range map[string]struct {
+		links time.Duration
+		limps int
+	}{"links": {links: 9 * ms / 2}, "disk": {limps: 9}, "nothing": {}} {
+		t.Run(name, func(t *testing.T) {
+			s := pacedStage(t, 3, 1, 2, 3)
+			f, rate := s.set.cfg.Fail, 0
+			links := func(d time.Duration) {
+				for _, id := range []NodeID{2, 3} {
+					s.slow[1][id], s.slow[id][1] = d, d
+				}
+			}
+			s.writes(10*f, 0)
+			links(slow.links)
+			s.member(1).limps = slow.limps
+			l := s.handOver()
+			named := func() bool { return l.rosters.newest().names(1) }
+			if name != "nothing" {
+				before := l.rosters.newest().ID
+				rate = s.writes(20*f, 0)
+				require.False(t, named())
+				require.Equal(t, before, l.rosters.newest().ID, "rosters do not change")
+				links(0)
+				s.member(1).limps = 0
+			}
+			s.writes(2*f, 0)
+			require.True(t, named())
+			require.Zero(t, l.counts.Removed)
+			if name != "nothing" {
+				s.member(1).stop()
+				s.pass(4 * f)
+				require.GreaterOrEqual(t, float64(rate), 0.95*float64(s.writes(20*f, 0)))
+			}
+		})
+	}
+}
+
 // A leader that is new does not know how fast a responder once was. A disk that was slow all
 // along is found all the same, because the responder needs longer than its distance.
 func TestResponderThatLimpsFromTheStartIsLeftOut(t *testing.T) {
@@ -102,6 +155,7 @@ func TestFarResponderStays(t *testing.T) {
 				}
 			}
 			far(30 * ms)
+			s.forgetTrips()
 			l := s.handOver()
 			for n := range 100 {
 				far(30*ms + time.Duration(n%4)*5*ms/2)
@@ -118,6 +172,7 @@ func TestFarResponderThatLimpsIsLeftOut(t *testing.T) {
 	s := pacedStage(t, 3)
 	s.set.sync = ms
 	s.slow[2][3], s.slow[3][2] = 3*ms, 3*ms
+	s.forgetTrips()
 	l := s.handOver()
 	s.writes(time.Second, 0)
 	require.Zero(t, l.counts.Removed)
@@ -142,6 +197,18 @@ func TestDistancesAreKnownWhateverThePhaseOfAMember(t *testing.T) {
 	}
 }
 
+// A responder knows how far away the others are, also long after it was named, and whoever leads.
+func TestRespondersKnowHowFarAwayOthersAre(t *testing.T) {
+	s := pacedStage(t, 3)
+	s.pass((2*tripFails + promptFails) * s.set.cfg.Fail)
+	for _, m := range s.members {
+		for _, p := range m.lease.peers {
+			require.Equal(t, 2*s.set.delay, p.follow.pace.trip().Round(100*time.Microsecond), "from node %d to node %d", m.id, p.id)
+		}
+	}
+	require.True(t, s.member(1).leads)
+}
+
 // A link has become slower, and stays so. The responder behind it limps, and is as far away as
 // the link is long after a while.
 func TestLinkThatStaysSlowIsALongerLink(t *testing.T) {
@@ -162,11 +229,11 @@ func TestLinkThatStaysSlowIsALongerLink(t *testing.T) {
 	require.Equal(t, uint64(1), s.member(1).lease.counts.Removed)
 }
 
-// All disks are slow, or those of so many that a majority has to wait: nobody is to blame.
+// All disks but the leader's are slow, so that a majority has to wait: nobody is to blame.
 func TestMajorityThatIsSlowRemovesNobody(t *testing.T) {
 	s := pacedStage(t, 5)
 	s.writes(time.Second, 0)
-	for id := NodeID(2); id <= 4; id++ {
+	for id := NodeID(2); id <= 5; id++ {
 		s.member(id).limps = 9
 	}
 	s.writes(10*s.set.cfg.ElectionTimeout, 0)
@@ -224,7 +291,7 @@ func TestResponderThatLimpsInTurnsDoesNotFlap(t *testing.T) {
 func TestResponderThatLimpedReturnsToAnIdleGroup(t *testing.T) {
 	s := pacedStage(t, 3)
 	s.member(3).limps = 9
-	s.writes(2*s.set.cfg.ElectionTimeout, 0)
+	s.writes(3*s.set.cfg.ElectionTimeout, 0)
 	require.False(t, s.named(3))
 	s.until("it serves", (windowFails+5)*s.set.cfg.Fail, func() bool { return s.serves(3, Span{}) })
 }

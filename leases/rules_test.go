@@ -283,3 +283,13 @@ func TestLeasesTakeAMessageAPeerAndHeartbeat(t *testing.T) {
 	require.LessOrEqual(t, s.messages, (beats+1)*2*pairs)
 	require.GreaterOrEqual(t, s.messages, (beats-6)*2*pairs)
 }
+
+// A node that hears its leader no more, and is bound to it by a promise, does not campaign: rule L5.
+func TestNodeWithPromisesOutDoesNotCampaign(t *testing.T) {
+	s := newStage(t, 3, 3, []NodeID{2}, nil)
+	m := s.member(3)
+	require.False(t, m.lease.MayCampaign(m.reading()))
+	term := m.term
+	m.campaign(false)
+	require.Equal(t, term, m.term)
+}

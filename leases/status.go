@@ -18,7 +18,7 @@ type Counts struct {
 	Stuck     uint64 // of Removed, those that kept a write waiting for Config.Fail
 	Faltered  uint64 // of Removed, those that kept writes waiting for half of that, again and again
 	Limped    uint64 // of Removed, those that were slower than the others for a while
-	Restored  uint64 // responders named again, at a leader
+	Restored  uint64 // responders named again, the former leader among them, at a leader
 	Refused   uint64 // impossible messages
 	Strangers uint64 // messages of nodes that no configuration or roster known here has
 }
