@@ -57,12 +57,7 @@ func hardStateOf(st *pb.HardState) hardState {
 
 // proto returns the hard state for the host, which owns the result.
 func (h hardState) proto() *pb.HardState {
-	own := &struct {
-		pb.HardState
-		hardState
-	}{hardState: h} // together, because hosts ask for the status at each step
-	own.Term, own.Vote, own.Commit = &own.term, &own.vote, &own.commit
-	return &own.HardState
+	return &pb.HardState{Term: &h.term, Vote: &h.vote, Commit: &h.commit}
 }
 
 // IsEmptyHardState reports whether st is nil or all zero: nothing to write.

@@ -44,9 +44,14 @@ type Status struct {
 
 // BasicStatus returns the status without configuration and progress, which are
 // costly to copy; see also WithProgress.
-func (rn *RawNode) BasicStatus() (s BasicStatus) {
+func (rn *RawNode) BasicStatus() BasicStatus {
 	r := rn.raft
-	s.ID, s.HardState, s.SoftState, s.Applied = r.id, r.hardState().proto(), r.softState(), r.log.applied
+	s := BasicStatus{
+		ID:        r.id,
+		HardState: r.hardState().proto(),
+		SoftState: r.softState(),
+		Applied:   r.log.applied,
+	}
 	if l := r.leading(); l != nil {
 		s.LeadTransferee = l.transferee
 	}

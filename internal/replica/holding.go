@@ -4,6 +4,7 @@
 package replica
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -76,15 +77,7 @@ func (h *holding) letGo(id uint64) {
 }
 
 func (h *holding) find(id uint64) (int, bool) {
-	return slices.BinarySearchFunc(h.rows, id, func(row *heldFor, id uint64) int {
-		switch {
-		case row.to < id:
-			return -1
-		case row.to > id:
-			return 1
-		}
-		return 0
-	})
+	return slices.BinarySearchFunc(h.rows, id, func(row *heldFor, id uint64) int { return cmp.Compare(row.to, id) })
 }
 
 // turn takes the messages of a turn, and returns those that are to leave. last is where the log ends.
