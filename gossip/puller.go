@@ -40,8 +40,9 @@ type Ask struct {
 
 // PullerOptions are the settings of a Puller. The zero value is useful.
 type PullerOptions struct {
-	// Patience is for how many ticks pushes are waited for before a peer is asked; 0
-	// means 2. If peers defer their pushes, Patience should be longer than their delay.
+	// Patience is for how many ticks at least pushes are waited for before a peer is asked; 0
+	// means 2. If peers defer their pushes, Patience should be longer than their delay. Where
+	// pushes were slower of late, as on links that are full, a Puller waits longer.
 	Patience int
 	// Timeout is after how many ticks an answer is given up at least; 0 means 2. A peer
 	// that took longer before gets more.
@@ -90,7 +91,8 @@ const (
 type Puller struct {
 	self uint64
 	// The options, small: a node has many groups.
-	patience, timeout, hedge int32
+	patience, timeout, hedge int16
+	pushed                   int16 // see sweep
 	round                    int32 // counts calls of Plan, to see which entries are gone
 	batch                    int
 	near                     func(id uint64) bool
@@ -113,6 +115,7 @@ type wanted struct {
 	unsure []uint64 // peers that did not answer in this pass, and may be there
 	orders []order
 	stuck  bool
+	helped bool // a peer answered
 }
 
 // order is a question to a peer that is not answered yet.
@@ -136,7 +139,7 @@ func NewPuller(self uint64, o PullerOptions) *Puller {
 	if o.Batch <= 0 {
 		o.Batch = 4 << 20
 	}
-	ticks := func(n int) int32 { return int32(min(n, math.MaxInt32)) }
+	ticks := func(n int) int16 { return int16(min(n, math.MaxInt16)) }
 	// The maps come with their first entries: most groups are idle.
 	return &Puller{self: self, patience: ticks(o.Patience), timeout: ticks(o.Timeout), hedge: ticks(o.Hedge), batch: o.Batch, near: o.Near}
 }
@@ -182,6 +185,7 @@ func (p *Puller) Answered(from uint64, id ecraft.ID) {
 		return // it has left
 	}
 	if w := p.wants[id]; w != nil {
+		w.helped = true
 		gaveUp := slices.Contains(w.unsure, from)
 		w.unsure = slices.DeleteFunc(w.unsure, func(id uint64) bool { return id == from }) // late, but sure
 		w.orders = slices.DeleteFunc(w.orders, func(o order) bool {
@@ -221,7 +225,7 @@ func (p *Puller) Plan(now int, missing []Lacking, leader uint64, out []Ask) []As
 				continue
 			}
 			w := p.wants[l.ID]
-			if len(w.orders) == 0 && now >= w.again && (l.Urgent || l.Overdue || now-w.since >= int(p.patience)) {
+			if len(w.orders) == 0 && now >= w.again && (l.Urgent || l.Overdue || now-w.since >= p.waits()) {
 				out = p.ask(w, l, now, leader, out, first)
 			}
 		}
@@ -270,10 +274,23 @@ func (p *Puller) want(l *Lacking, now int) *wanted {
 	return w
 }
 
-// sweep forgets the entries that are lacking no more.
+// slowest bounds, in ticks, how slow pushes count.
+const slowest = 10
+
+// waits is for how many ticks pushes are waited for: a quarter longer than they took of late.
+func (p *Puller) waits() int { return max(int(p.patience), 1+int(p.pushed)*5/(4*8)) }
+
+// sweep forgets the entries that are lacking no more. It learns from them how many ticks pushes take, in
+// eighths: the longest, of which each entry that was complete sooner takes an eighth of the rest.
+// An answer says nothing of pushes, and that waiting was in vain.
 func (p *Puller) sweep() {
 	for id, w := range p.wants {
 		if w.seen != p.round {
+			took := int16(8 * min(p.now-w.since, slowest))
+			if w.helped {
+				took = 0
+			}
+			p.pushed = max(took, p.pushed-(p.pushed-took+7)/8)
 			for _, o := range w.orders {
 				p.closed(o)
 			}
@@ -350,7 +367,7 @@ func (p *Puller) ask(w *wanted, l *Lacking, now int, leader uint64, out []Ask, f
 
 // hedges reports whether far members are not to be asked for an entry yet.
 func (p *Puller) hedges(w *wanted, l *Lacking, ring []uint64, now int) bool {
-	return p.near != nil && !l.Urgent && !l.Overdue && now-w.since < int(p.patience)+int(p.hedge) &&
+	return p.near != nil && !l.Urgent && !l.Overdue && now-w.since < p.waits()+int(p.hedge) &&
 		len(ring) > 0 && p.near(ring[0])
 }
 

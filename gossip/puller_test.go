@@ -57,6 +57,38 @@ func TestPullSharesAmongSuccessors(t *testing.T) {
 	require.Zero(t, p.onOrder)
 }
 
+// Where pushes are slow, as on links that are full, they are waited for: within a bound, and no longer once
+// answers bring what pushes do not.
+func TestPatienceFollowsPushes(t *testing.T) {
+	p, now := newPuller(PullerOptions{}), 0
+	// first returns after how many ticks an entry is asked for that is lacking for some; or -1.
+	first := func(lacks int, answered bool) (at int) {
+		at = -1
+		for i := range lacks {
+			asks := p.Plan(now, lacking(1), 1, nil)
+			now++
+			if len(asks) > 0 && at < 0 {
+				at = i
+			}
+			for _, a := range asks {
+				if answered {
+					p.Answered(a.To, a.Wants[0].ID)
+				}
+			}
+		}
+		p.Plan(now, nil, 1, nil)
+		return at
+	}
+	require.Equal(t, 2, first(6, false))
+	require.Equal(t, -1, first(6, false), "pushes take 6 ticks")
+	require.Equal(t, 8, first(12, false))
+	require.Equal(t, 1+slowest*5/4, first(20, false))
+	for range 30 {
+		first(20, true)
+	}
+	require.Equal(t, 2, first(20, true))
+}
+
 // A peer that has given its own strip may have completed the payload.
 func TestPullAsksForAllOfWhoHasNothingLeft(t *testing.T) {
 	p := newPuller(PullerOptions{Patience: 1})

@@ -27,8 +27,9 @@ type Config struct {
 	HostState []byte
 
 	// Resolve and Bundle, unless nil, let messages travel in another form than
-	// the core's. MaxUnresolvedBytes bounds the messages that wait to be
-	// resolved; 0 means 32 MiB.
+	// the core's. MaxUnresolvedBytes bounds the memory of messages that wait to be
+	// resolved; 0 means twice MaxInflightBytes, so that all that a leader has in flight
+	// may wait for a slow relay.
 	Resolve            Resolver
 	Bundle             Bundler
 	MaxUnresolvedBytes int
@@ -122,7 +123,7 @@ const MaxCommandBytes = 48 << 20
 func (c Config) withDefaults() Config {
 	c.Settings = c.Settings.WithDefaults()
 	if c.MaxUnresolvedBytes == 0 {
-		c.MaxUnresolvedBytes = 32 << 20
+		c.MaxUnresolvedBytes = min(2*c.MaxInflightBytes, math.MaxInt32)
 	}
 	return c
 }

@@ -185,7 +185,7 @@ func TestFaultyNamesAreCountedAndHaveNoEffect(t *testing.T) {
 	require.Equal(t, st.LastIndex, r.Status().LastIndex)
 	require.Zero(t, r.Status().Resolve.Length)
 
-	n.Number, n.Names[0].Length = 2, 40<<20 // more than may wait
+	n.Number, n.Names[0].Length = 2, uint64(r.cfg.MaxUnresolvedBytes) // more than may wait, with the message
 	require.ErrorIs(t, r.Receive(wire.Message{Group: 7, From: 1, To: 2, Body: n}), ErrOverloaded)
 	require.Zero(t, r.Status().Resolve.Waiting)
 }

@@ -29,7 +29,7 @@ var zoned = []bug{
 	{"far members are asked first", pullerFile,
 		edit("return p.far(a) - p.far(b)", "return p.far(b) - p.far(a)"), "TestNearMembersAreAskedFirst", 0},
 	{"far members are asked without a wait", pullerFile,
-		edit("now-w.since < int(p.patience)+int(p.hedge)", "now-w.since < int(p.patience)"), "TestNearMembersAreAskedFirst", 0},
+		edit("now-w.since < p.waits()+int(p.hedge)", "now-w.since < p.waits()"), "TestNearMembersAreAskedFirst", 0},
 	{"far members are waited with though nobody is near", pullerFile,
 		edit(" &&\n		len(ring) > 0 && p.near(ring[0])", " &&\n		len(ring) > 0"), "TestNearMembersAreAskedFirst", 0},
 	{"a voter passes on as a learner does", passFile,
