@@ -390,7 +390,7 @@ func TestReadmeQuotesTheBenchmarkOfEtcd(t *testing.T) {
 }
 
 var (
-	dataLink   = regexp.MustCompile(`\(data/(\w+\.md)\)`)
+	dataLink   = regexp.MustCompile(`\(data/([\w-]+\.md)\)`)
 	quotedCell = regexp.MustCompile(`\d[\d.,]*\d`)
 )
 

@@ -73,8 +73,8 @@ func TestOneMemberOfAZoneIsSentTheData(t *testing.T) {
 			z.Fit = func(peer uint64) bool { return peer != 2 && peer != 4 }
 			z.Voter = func(peer uint64) bool { return peer < 3 }
 		}, data, map[uint64]uint64{6: 5, 8: 3}},
-		"a voter whose zone is not known either, for learners alone": {func(z *Zones) { z.Of = func(uint64) string { return "" } }, data, map[uint64]uint64{3: 2, 6: 2}},
-		"the same where the leader has no zone":                      {func(z *Zones) { z.Own, z.Of = "", func(uint64) string { return "" } }, data, map[uint64]uint64{3: 2, 6: 2}},
+		"voters whose zone is not known either, for learners alone": {func(z *Zones) { z.Of = func(uint64) string { return "" } }, data, map[uint64]uint64{3: 2, 6: 4}},
+		"the same where the leader has no zone":                     {func(z *Zones) { z.Own, z.Of = "", func(uint64) string { return "" } }, data, map[uint64]uint64{3: 2, 6: 4}},
 		"nobody where all vote and no zone is known": {func(z *Zones) {
 			z.Of, z.Voter = func(uint64) string { return "" }, func(uint64) bool { return true }
 		}, data, map[uint64]uint64{}},
@@ -89,6 +89,17 @@ func TestOneMemberOfAZoneIsSentTheData(t *testing.T) {
 			}
 			require.Equal(t, c.want, relays(give(g, 0, 5, 10, c.data)))
 		})
+	}
+}
+
+// Where voters are sent whole appends anyway, each passes data on to its share of the learners, the same in each turn.
+func TestLearnersShareTheVoters(t *testing.T) {
+	g := newZonedGiver()
+	g.Zones.Of = func(uint64) string { return "" }
+	g.Zones.Voter = func(peer uint64) bool { return peer < 4 }
+	want := map[uint64]uint64{4: 2, 5: 3, 6: 2, 7: 3, 8: 2}
+	for i := range uint64(3) {
+		require.Equal(t, want, relays(give(g, i, 5, 10+i, batch(byte(i), 1000))))
 	}
 }
 

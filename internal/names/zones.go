@@ -18,8 +18,8 @@ import (
 // their learners, because a copy that the leader does not send is worth the same there; their voters are sent whole
 // appends, as all voters are if the leader's zone is not known.
 //
-// The choice is made anew in each turn, for all of a zone alike: whoever is a relay is sent no names
-// of another relay, so no data is waited for in a circle.
+// The choice is made anew in each turn: whoever is a relay is sent no names of another relay, so no
+// data is waited for in a circle.
 type Zones struct {
 	// Own is the leader's zone, and Of that of a peer; empty if not known.
 	Own string
@@ -34,11 +34,18 @@ type Zones struct {
 	// Learners reports whether there are learners.
 	Learners func() bool
 
-	term   uint64            // of all that follows
-	relays map[string]uint64 // of this turn, by zone
-	before map[string]uint64 // the relays used last
+	term   uint64          // of all that follows
+	relays map[seat]uint64 // of this turn
+	before map[seat]uint64 // the relays used last
+	loads  map[uint64]int  // by relay: for how many learners it was chosen alone in this turn
 	sent   map[uint64]*sent
 	trust  map[pair]*trust
+}
+
+// seat is what a relay is chosen for: a zone, or one learner of it.
+type seat struct {
+	zone string
+	peer uint64 // 0: the zone
 }
 
 // pair is a member behind a relay.
@@ -102,10 +109,11 @@ func (z *Zones) idle() bool { return z.Own == "" && !z.Learners() }
 func (z *Zones) turn(appends []*pb.Message) {
 	maps.Copy(z.before, z.relays)
 	clear(z.relays)
+	clear(z.loads)
 	for _, m := range appends {
 		if m.GetTerm() != z.term {
 			*z = Zones{Own: z.Own, Of: z.Of, Fit: z.Fit, Voter: z.Voter, Weight: z.Weight, Learners: z.Learners, term: m.GetTerm(),
-				relays: map[string]uint64{}, before: map[string]uint64{}, sent: map[uint64]*sent{}, trust: map[pair]*trust{}}
+				relays: map[seat]uint64{}, before: map[seat]uint64{}, loads: map[uint64]int{}, sent: map[uint64]*sent{}, trust: map[pair]*trust{}}
 		}
 		s := z.sent[m.GetTo()]
 		if s == nil {
@@ -116,16 +124,20 @@ func (z *Zones) turn(appends []*pb.Message) {
 	}
 }
 
-// relay returns the relay from which a peer gets data, or 0.
+// relay returns the relay from which a peer gets data, or 0. Where voters are sent whole appends, each may be a
+// relay, and learners share them.
 func (z *Zones) relay(peer uint64, tick uint64) uint64 {
 	zone := z.Of(peer)
-	if z.Voter(peer) && (zone == "" || zone == z.Own || z.Own == "") || !z.Fit(peer) {
+	whole := zone == "" || zone == z.Own || z.Own == ""
+	if z.Voter(peer) && whole || !z.Fit(peer) {
 		return 0
 	}
-	relay, chosen := z.relays[zone]
-	if !chosen {
-		relay = z.choose(zone, tick)
-		z.relays[zone] = relay
+	relay := uint64(0)
+	if whole {
+		relay = z.chosen(seat{zone, peer}, tick)
+	}
+	if relay == 0 || !z.Voter(relay) {
+		relay = z.chosen(seat{zone: zone}, tick)
 	}
 	if relay == peer || relay == 0 || !z.trusts(pair{peer, relay}).permits(tick) {
 		return 0
@@ -133,10 +145,22 @@ func (z *Zones) relay(peer uint64, tick uint64) uint64 {
 	return relay
 }
 
+func (z *Zones) chosen(at seat, tick uint64) uint64 {
+	relay, chosen := z.relays[at]
+	if !chosen {
+		relay = z.choose(at, tick)
+		z.relays[at] = relay
+		if at.peer != 0 && relay != 0 && z.Voter(relay) {
+			z.loads[relay]++
+		}
+	}
+	return relay
+}
+
 // choose returns the member of a zone with the least distrust, of others in it and of it in others: of these a
-// voter, then the one that was sent the most of the log, then the one with the largest weight, then the one of the
-// last turn. The result is 0 if no member can be a relay.
-func (z *Zones) choose(zone string, tick uint64) uint64 {
+// voter, then the one that was sent the most of the log, then the one with the largest weight, then the one that is
+// the relay of the fewest, then the one of the last turn. The result is 0 if no member can be a relay.
+func (z *Zones) choose(at seat, tick uint64) uint64 {
 	distrust := map[uint64]int{}
 	for p, t := range z.trust {
 		if !t.permits(tick) {
@@ -146,7 +170,7 @@ func (z *Zones) choose(zone string, tick uint64) uint64 {
 	}
 	best := uint64(0)
 	for _, id := range slices.Sorted(maps.Keys(z.sent)) {
-		if z.Of(id) != zone || !z.Fit(id) {
+		if z.Of(id) != at.zone || !z.Fit(id) {
 			continue
 		}
 		if best == 0 || cmp.Or(
@@ -154,7 +178,8 @@ func (z *Zones) choose(zone string, tick uint64) uint64 {
 			cmp.Compare(one(z.Voter(id)), one(z.Voter(best))),
 			cmp.Compare(z.sent[id].last(), z.sent[best].last()),
 			cmp.Compare(z.Weight(id), z.Weight(best)),
-			cmp.Compare(one(id == z.before[zone]), one(best == z.before[zone])),
+			cmp.Compare(z.loads[best], z.loads[id]),
+			cmp.Compare(one(id == z.before[at]), one(best == z.before[at])),
 		) > 0 {
 			best = id
 		}

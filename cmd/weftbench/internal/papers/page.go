@@ -76,7 +76,7 @@ cell names another, and how Weft does in the same setting. %d rows are run, %d i
 The last column says by which factor Weft is better than each side that its head names, in that order, and than sides named in the cell,
 from the worst cell to the best: above 1 Weft is better. Weft is the best of the sides with the full guarantee, or within 3%% of it, unless the row says **behind**, where, and why. Absolute
 figures are of simulated links, in virtual time: a second run writes the same bytes. [data/papers.md](data/papers.md) has all tables,
-[data/papers](data/papers) all pictures; `+"`make papers-real` runs the rows marked *real* as processes, too."+`
+[data/papers](data/papers) all pictures; [data/papers-real.md](data/papers-real.md) the rows marked *real* as processes (`+"`make papers-real`"+`).
 `, run, not)
 	b.WriteString("\n## Sides with a weaker guarantee\n\n| side, in the bench only | weaker in |\n|---|---|\n")
 	for _, w := range weaker {

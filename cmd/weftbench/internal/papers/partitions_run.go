@@ -46,7 +46,7 @@ func byPartitions(b *Bench) (*Result, error) {
 	}
 	res := result(received).show(answered).show(p50).show(p99).show(sent).show(atOnce)
 	res.Charts = []svg.Chart{chart}
-	res.Tables[4].Notes = []string{"Weft sends more than 4 bytes where links are full: units between followers leave behind all else, and a follower that has waited for long asks for units that are on their way, so that they come twice. A follower that knew what waits for it would not ask."}
+	res.Tables[4].Notes = []string{"Weft sends more than 4 bytes where links are full: units between followers leave behind all else, and a follower asks for units that take longer than they did of late, though they are on their way, so that some come twice."}
 	res.Tables[0].Notes = []string{fmt.Sprintf("Up to %.0f%% of the puts are of one partition.", 100*hottest)}
 	return res, nil
 }
