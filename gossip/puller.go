@@ -274,28 +274,30 @@ func (p *Puller) want(l *Lacking, now int) *wanted {
 	return w
 }
 
-// slowest bounds, in ticks, how slow pushes count.
-const slowest = 10
+// slowest bounds, in ticks, how slow pushes count: peers are asked within an election timeout of ten ticks.
+const slowest = 6
 
 // waits is for how many ticks pushes are waited for: a quarter longer than they took of late.
 func (p *Puller) waits() int { return max(int(p.patience), 1+int(p.pushed)*5/(4*8)) }
 
 // sweep forgets the entries that are lacking no more. It learns from them how many ticks pushes take, in
-// eighths: the longest, of which each entry that was complete sooner takes an eighth of the rest.
-// An answer says nothing of pushes, and that waiting was in vain.
+// eighths: the longest; and when entries were complete sooner, an eighth of the difference less.
+// Where a peer answered, waiting for pushes was in vain.
 func (p *Puller) sweep() {
+	took := int16(-1)
 	for id, w := range p.wants {
 		if w.seen != p.round {
-			took := int16(8 * min(p.now-w.since, slowest))
-			if w.helped {
-				took = 0
+			if took = max(took, 0); !w.helped {
+				took = max(took, int16(8*min(p.now-w.since, slowest)))
 			}
-			p.pushed = max(took, p.pushed-(p.pushed-took+7)/8)
 			for _, o := range w.orders {
 				p.closed(o)
 			}
 			delete(p.wants, id)
 		}
+	}
+	if took >= 0 {
+		p.pushed = max(took, p.pushed-(p.pushed-took+7)/8)
 	}
 }
 

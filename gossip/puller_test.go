@@ -79,10 +79,10 @@ func TestPatienceFollowsPushes(t *testing.T) {
 		p.Plan(now, nil, 1, nil)
 		return at
 	}
-	require.Equal(t, 2, first(6, false))
-	require.Equal(t, -1, first(6, false), "pushes take 6 ticks")
-	require.Equal(t, 8, first(12, false))
-	require.Equal(t, 1+slowest*5/4, first(20, false))
+	require.Equal(t, 2, first(4, false))
+	require.Equal(t, -1, first(4, false), "pushes take 4 ticks")
+	require.Equal(t, 6, first(12, false))
+	require.Equal(t, 1+slowest*5/4, first(12, false))
 	for range 30 {
 		first(20, true)
 	}

@@ -28,8 +28,8 @@ type Config struct {
 
 	// Resolve and Bundle, unless nil, let messages travel in another form than
 	// the core's. MaxUnresolvedBytes bounds the memory of messages that wait to be
-	// resolved; 0 means twice MaxInflightBytes, so that all that a leader has in flight
-	// may wait for a slow relay.
+	// resolved; 0 means 32 MiB, or twice MaxInflightBytes if that is more, so that all that
+	// a leader has in flight may wait for a slow relay.
 	Resolve            Resolver
 	Bundle             Bundler
 	MaxUnresolvedBytes int
@@ -123,7 +123,7 @@ const MaxCommandBytes = 48 << 20
 func (c Config) withDefaults() Config {
 	c.Settings = c.Settings.WithDefaults()
 	if c.MaxUnresolvedBytes == 0 {
-		c.MaxUnresolvedBytes = min(2*c.MaxInflightBytes, math.MaxInt32)
+		c.MaxUnresolvedBytes = min(max(32<<20, 2*c.MaxInflightBytes), math.MaxInt32)
 	}
 	return c
 }

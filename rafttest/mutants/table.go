@@ -246,7 +246,7 @@ var table = []bug{
 	{"units that are on their way over full links are asked for", "gossip/puller.go",
 		edit("1+int(p.pushed)*5/(4*8)", "0"), "TestPatienceFollowsPushes", 0},
 	{"pushes that come no more are waited for", "gossip/puller.go",
-		edit("			if w.helped {\n", "			if w.stuck {\n"), "TestPatienceFollowsPushes", 0},
+		edit("!w.helped {", "w.seen != 0 {"), "TestPatienceFollowsPushes", 0},
 	{"an ask names entries in the order of their urgency", "gossip/puller.go",
 		edit("		slices.SortFunc(a.Wants, func(a, b Want) int { return cmp.Compare(a.Index, b.Index) })\n", "		_ = cmp.Compare(len(a.Wants), 0)\n"), "TestAsksAreInOrder", 0},
 	{"a snapshot for the stuck drops what was acknowledged", "raft/internal/coding/brakes.go",
