@@ -13,8 +13,8 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/register"
 )
 
-// mostEvents bounds a run: a run with more events makes no progress.
-const mostEvents = 1_000_000
+// mostEvents bounds a run: a run with more events makes no progress. The busiest that ends has a million (TestCoded, seed 1424).
+const mostEvents = 2_000_000
 
 // run runs the cluster drawn by the seed, and reports the result.
 func run(seed uint64, opts options) runResult {
