@@ -63,6 +63,7 @@ const (
 	probeRounds  = 10  // a silent peer is tried again after so many timeouts
 	stuckPasses  = 10  // an entry is stuck after so many passes without progress
 	maxWants     = 128 // wants in one Ask
+	slowest      = 6   // ticks: pushes that were slower count as such, so that peers are asked within an election timeout of ten
 	// AskBytes bounds the bytes of units of one Ask, unless a single entry has more.
 	// Several Asks are on their way to a peer at a time, so that the peer always has
 	// units to send, and each answer shows the peer's pace.
@@ -92,7 +93,7 @@ type Puller struct {
 	self uint64
 	// The options, small: a node has many groups.
 	patience, timeout, hedge int16
-	pushed                   int16 // see sweep
+	pushed                   int16 // how many ticks pushes took of late, in eighths: see sweep
 	round                    int32 // counts calls of Plan, to see which entries are gone
 	batch                    int
 	near                     func(id uint64) bool
@@ -274,14 +275,11 @@ func (p *Puller) want(l *Lacking, now int) *wanted {
 	return w
 }
 
-// slowest bounds, in ticks, how slow pushes count: peers are asked within an election timeout of ten ticks.
-const slowest = 6
-
 // waits is for how many ticks pushes are waited for: a quarter longer than they took of late.
 func (p *Puller) waits() int { return max(int(p.patience), 1+int(p.pushed)*5/(4*8)) }
 
-// sweep forgets the entries that are lacking no more. It learns from them how many ticks pushes take, in
-// eighths: the longest; and when entries were complete sooner, an eighth of the difference less.
+// sweep forgets the entries that are lacking no more. It learns from them how many ticks pushes take:
+// the longest; and when entries were complete sooner, an eighth of the difference less.
 // Where a peer answered, waiting for pushes was in vain.
 func (p *Puller) sweep() {
 	took := int16(-1)

@@ -6,7 +6,6 @@ package names
 import (
 	"cmp"
 	"maps"
-	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 )
@@ -38,6 +37,7 @@ type Zones struct {
 	relays map[seat]uint64 // of this turn
 	before map[seat]uint64 // the relays used last
 	loads  map[uint64]int  // by relay: for how many learners it was chosen alone in this turn
+	doubts map[uint64]int  // of this turn: see distrust
 	sent   map[uint64]*sent
 	trust  map[pair]*trust
 }
@@ -110,6 +110,7 @@ func (z *Zones) turn(appends []*pb.Message) {
 	maps.Copy(z.before, z.relays)
 	clear(z.relays)
 	clear(z.loads)
+	z.doubts = nil
 	for _, m := range appends {
 		if m.GetTerm() != z.term {
 			*z = Zones{Own: z.Own, Of: z.Of, Fit: z.Fit, Voter: z.Voter, Weight: z.Weight, Learners: z.Learners, term: m.GetTerm(),
@@ -160,31 +161,39 @@ func (z *Zones) chosen(at seat, tick uint64) uint64 {
 // choose returns the member of a zone with the least distrust, of others in it and of it in others: of these a
 // voter, then the one that was sent the most of the log, then the one with the largest weight, then the one that is
 // the relay of the fewest, then the one of the last turn. The result is 0 if no member can be a relay.
-func (z *Zones) choose(at seat, tick uint64) uint64 {
-	distrust := map[uint64]int{}
-	for p, t := range z.trust {
-		if !t.permits(tick) {
-			distrust[p.relay]++
-			distrust[p.peer]++
-		}
-	}
-	best := uint64(0)
-	for _, id := range slices.Sorted(maps.Keys(z.sent)) {
+func (z *Zones) choose(at seat, tick uint64) (best uint64) {
+	doubts := z.distrust(tick)
+	for id, s := range z.sent {
 		if z.Of(id) != at.zone || !z.Fit(id) {
 			continue
 		}
 		if best == 0 || cmp.Or(
-			cmp.Compare(distrust[best], distrust[id]),
+			cmp.Compare(doubts[best], doubts[id]),
 			cmp.Compare(one(z.Voter(id)), one(z.Voter(best))),
-			cmp.Compare(z.sent[id].last(), z.sent[best].last()),
+			cmp.Compare(s.last(), z.sent[best].last()),
 			cmp.Compare(z.Weight(id), z.Weight(best)),
 			cmp.Compare(z.loads[best], z.loads[id]),
 			cmp.Compare(one(id == z.before[at]), one(best == z.before[at])),
+			cmp.Compare(best, id),
 		) > 0 {
 			best = id
 		}
 	}
 	return best
+}
+
+// distrust counts, by member, those that get no data from it for a while, and those from which it gets none.
+func (z *Zones) distrust(tick uint64) map[uint64]int {
+	if z.doubts == nil {
+		z.doubts = map[uint64]int{}
+		for p, t := range z.trust {
+			if !t.permits(tick) {
+				z.doubts[p.relay]++
+				z.doubts[p.peer]++
+			}
+		}
+	}
+	return z.doubts
 }
 
 func one(b bool) int {

@@ -339,3 +339,11 @@ func TestStrangerIsPassedNothing(t *testing.T) {
 	require.Equal(t, wire.Fill{Term: 1, Number: 1}, sends[0].Body)
 	require.Nil(t, r.relay)
 }
+
+// All that a leader may have in flight to a node may wait for a slow relay, beside the memory of messages.
+func TestWhatIsInFlightMayWaitForARelay(t *testing.T) {
+	c := Config{}.withDefaults()
+	require.Equal(t, 2*c.MaxInflightBytes, c.MaxUnresolvedBytes)
+	c = Config{Settings: Settings{MaxInflightBytes: 1 << 10}}.withDefaults()
+	require.Equal(t, 32<<20, c.MaxUnresolvedBytes)
+}

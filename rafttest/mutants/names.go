@@ -114,7 +114,7 @@ var named = []bug{
 	{"a relay that is silent stays", giverFile,
 		edit("g.trust(p, peer, relay).lacked(tick)", "g.trust(p, peer, 0*relay).lacked(tick)"), "TestRelayThatIsLackedIsPassedBy", 0},
 	{"a member that nobody serves becomes the relay", zonesFile,
-		edit("			distrust[p.peer]++\n", ""), "TestRelayThatIsLackedIsPassedBy", 0},
+		edit("				z.doubts[p.peer]++\n", ""), "TestRelayThatIsLackedIsPassedBy", 0},
 	{"strangers are passed data", namingFile,
 		edit("if !members.Has(r.host.conf, from) {", "if members.Has(r.host.conf, from) && from == 0 {"), "TestStrangerIsPassedNothing", 0},
 	{"a relay passes nothing on", relaysFile,
