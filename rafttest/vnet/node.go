@@ -11,6 +11,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/silent"
 	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
 )
@@ -73,7 +74,7 @@ func (n *node) start() error {
 		MaxInflightMsgs:          maxInflight,
 		CheckQuorum:              true,
 		PreVote:                  true,
-		Logger:                   n.c.logger,
+		Logger:                   silent.Logger{},
 		Rand:                     n.draws,
 		Clock:                    clock{n.c},
 	}
