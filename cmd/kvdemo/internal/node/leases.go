@@ -13,6 +13,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/files"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 )
@@ -90,7 +91,7 @@ func (n *node) noteLeases() error {
 		if err := os.WriteFile(path, nil, 0o644); err != nil {
 			return fmt.Errorf("--data: %w", err)
 		}
-		return syncDir(n.cfg.Data)
+		return files.SyncDir(n.cfg.Data)
 	}
 	return nil
 }
