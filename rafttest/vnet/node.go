@@ -235,8 +235,7 @@ func (n *node) send(m *pb.Message) {
 	n.wires[to.index].send(m)
 }
 
-// deliver passes on the messages that a storage thread was given for the end of
-// its work.
+// deliver sends the responses of a storage thread whose work is done: to this core, or to other nodes.
 func (n *node) deliver(responses []*pb.Message) {
 	for _, m := range responses {
 		if m.GetTo() == n.id {
