@@ -41,7 +41,7 @@ type ClockBound struct {
 	Resolution time.Duration
 }
 
-// measures reports whether a message has something that is measured by clocks.
+// measures reports whether a message has a time that two clocks measure: a request, or the answer to one.
 func (m *Message) measures() bool { return !m.Request.isNone() || !m.Answer.Nonce.isNone() }
 
 // Answer grants a lease, or only says that a Request has arrived.

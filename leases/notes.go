@@ -142,7 +142,7 @@ func (n *Node) Release(q Releasable) Index {
 	return to
 }
 
-// committed returns the highest index that a majority holds, of each half.
+// committed returns the highest index that majorities of both halves of a configuration hold.
 func (v Voters) committed(held func(NodeID) Index) Index {
 	half := func(ids []NodeID) Index {
 		if len(ids) == 0 {

@@ -12,12 +12,13 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weftraft/weft/internal/silent"
 	"github.com/weftraft/weft/raft"
 )
 
 // warnings is a logger that keeps the warnings.
 type warnings struct {
-	quiet
+	silent.Logger
 	said []string
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // codedLog returns the Storage of a member of a group that codes, with that clear
-// prefix, and the index of the first envelope in it. What was proposed is committed.
+// prefix, and the index of the first envelope in it. All its entries are committed.
 func codedLog(t *testing.T, prefix int, id uint64) (s *raft.MemoryStorage, first uint64) {
 	g := newGroup(t, 3)
 	g.prefix = prefix

@@ -5,6 +5,7 @@ package raft_test
 
 import (
 	"fmt"
+	"io"
 	"log"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -24,7 +25,7 @@ func ExampleRawNode() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	raft.SetLogger(quiet{})
+	raft.SetLogger(&raft.DefaultLogger{Logger: log.New(io.Discard, "", 0)})
 	defer raft.ResetDefaultLogger()
 	rn, err := raft.NewRawNode(&raft.Config{
 		ID: 1, ElectionTick: 10, HeartbeatTick: 1, Storage: storage,

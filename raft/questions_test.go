@@ -6,8 +6,6 @@ package raft
 import (
 	"fmt"
 	"hash/crc32"
-	"io"
-	"log"
 	"math/rand/v2"
 	"reflect"
 	"sort"
@@ -20,7 +18,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
-
+	"github.com/weftraft/weft/internal/silent"
 	"github.com/weftraft/weft/raft/internal/electorate"
 )
 
@@ -154,7 +152,7 @@ func newAsked(t *testing.T, seed uint64) *asked {
 func (g *asked) boot(id int) {
 	rn, err := NewRawNode(&Config{
 		ID: uint64(id), ElectionTick: 10, HeartbeatTick: 1, Storage: g.disks[id], MaxInflightMsgs: 8, MaxSizePerMsg: 1 << 14,
-		CheckQuorum: true, PreVote: g.rng.IntN(2) == 0, Rand: g.rng, Logger: &DefaultLogger{Logger: log.New(io.Discard, "", 0)},
+		CheckQuorum: true, PreVote: g.rng.IntN(2) == 0, Rand: g.rng, Logger: silent.Logger{},
 		Coding: &Coding{Threshold: 64, Memory: 1 << 16, Policy: ecraft.Levelled{}},
 	})
 	require.NoError(g.t, err)

@@ -10,24 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/silent"
 	"github.com/weftraft/weft/raft"
 )
-
-// quiet is a Logger that says nothing, and panics where it must.
-type quiet struct{}
-
-func (quiet) Debug(...any)            {}
-func (quiet) Debugf(string, ...any)   {}
-func (quiet) Info(...any)             {}
-func (quiet) Infof(string, ...any)    {}
-func (quiet) Warning(...any)          {}
-func (quiet) Warningf(string, ...any) {}
-func (quiet) Error(...any)            {}
-func (quiet) Errorf(string, ...any)   {}
-func (quiet) Fatal(...any)            { panic("fatal") }
-func (quiet) Fatalf(string, ...any)   { panic("fatal") }
-func (quiet) Panic(...any)            { panic("panic") }
-func (quiet) Panicf(string, ...any)   { panic("panic") }
 
 // newStorage returns a storage whose group has the given voters.
 func newStorage(t testing.TB, voters ...uint64) *raft.MemoryStorage {
@@ -41,7 +26,7 @@ func newStorage(t testing.TB, voters ...uint64) *raft.MemoryStorage {
 
 func config(s raft.Storage) *raft.Config {
 	return &raft.Config{
-		ID: 1, ElectionTick: 10, HeartbeatTick: 1, Storage: s, Logger: quiet{},
+		ID: 1, ElectionTick: 10, HeartbeatTick: 1, Storage: s, Logger: silent.Logger{},
 		MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256,
 	}
 }

@@ -34,9 +34,8 @@ func TestCandidateWaitsForItsOwnVote(t *testing.T) {
 	require.Equal(t, raft.StateLeader, rn.BasicStatus().RaftState)
 }
 
-// A refused vote says what is committed. A candidate takes that word only for an
-// entry that it has, and only with coding on: without, it goes by what upstream
-// goes by.
+// A refused vote names the last committed entry. A candidate takes its own log for committed up to there only if it has
+// that entry, and only with coding on; without coding it decides as upstream's library does.
 func TestRefusalTellsCommit(t *testing.T) {
 	for _, tt := range []struct {
 		name              string

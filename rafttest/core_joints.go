@@ -53,8 +53,8 @@ func (t timedPolicy) Assign(r *ecraft.Round, units []int) ecraft.Plan {
 	return plan
 }
 
-// reportsFirst reports whether the host tells the core that entries are applied before
-// they are. Where some node does not code, only leaders do, as etcd's.
+// reportsFirst reports whether the host reports entries as applied before it applies them. In a group with a node that
+// does not code, only the leader's host does so, like etcd's.
 func (p *coreProcess) reportsFirst() bool {
 	j := p.s.plan.joints
 	if j == nil || p.s.calm() || j.order[p.n.id] == applyThenReport {

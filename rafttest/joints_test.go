@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -68,20 +69,12 @@ func runJoints(t *testing.T, count uint64, opts options) {
 	}
 	_, _, enough := u.run(t)
 	t.Logf("\n%s", reached)
-	for _, key := range sortedKeys(tally) {
+	for _, key := range slices.Sorted(maps.Keys(tally)) {
 		t.Logf("%5d %s, first %v", len(tally[key]), key, tally[key][:min(3, len(tally[key]))])
 	}
 	if enough && !opts.Quick {
 		require.Empty(t, reached.Missing(), "never reached")
 	}
-}
-
-func sortedKeys(m map[string][]uint64) (keys []string) {
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // digits puts a sign in the place of each number.

@@ -11,6 +11,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weftraft/weft/internal/silent"
 	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/internal/holdings"
@@ -46,19 +47,6 @@ type scriptRand struct{}
 // IntN implements [raft.Rand].
 func (scriptRand) IntN(int) int { return 0 }
 
-// scriptLogger panics when a core says that an invariant broke, and is silent
-// about all else.
-type scriptLogger struct{ nodeLogger }
-
-func (scriptLogger) Debug(...any)            {}
-func (scriptLogger) Debugf(string, ...any)   {}
-func (scriptLogger) Info(...any)             {}
-func (scriptLogger) Infof(string, ...any)    {}
-func (scriptLogger) Warning(...any)          {}
-func (scriptLogger) Warningf(string, ...any) {}
-func (scriptLogger) Error(...any)            {}
-func (scriptLogger) Errorf(string, ...any)   {}
-
 func (n *scriptNode) start() {
 	n.disk.recover()
 	n.disk.sync(len(n.disk.pending))
@@ -67,7 +55,7 @@ func (n *scriptNode) start() {
 	n.appends, n.applies, n.held, n.heldApply = nil, nil, false, false
 	cfg := &raft.Config{
 		ID: n.id, ElectionTick: 10, HeartbeatTick: 1, Storage: n.disk, Applied: n.applied, AsyncStorageWrites: true,
-		MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256, Logger: scriptLogger{}, Rand: scriptRand{},
+		MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256, Logger: silent.Logger{}, Rand: scriptRand{},
 	}
 	if !n.plain {
 		cfg.Coding = &raft.Coding{Threshold: n.s.threshold, Memory: n.s.memory, Policy: &n.s.policy, Recorder: &n.s.events}

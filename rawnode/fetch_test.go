@@ -41,7 +41,6 @@ func (s *sentSnapshots) taken() []rawnode.SnapshotTimes {
 
 // behind is a group in which a follower needs a snapshot, of a hundred pieces and more.
 type behind struct {
-	net              *hub
 	hosts            map[uint64]*rawnode.Host
 	records          map[uint64]*sentSnapshots
 	leader, far, lag uint64 // far is the other member that is complete
@@ -58,7 +57,7 @@ func lagging(t *testing.T, takes wire.Kinds, lose func(*behind, wire.Message) bo
 		cfg.Recorder = b.records[cfg.Replica.ID]
 		cfg.Replica.RetainEntries, cfg.ChunkBytes = 5, 10
 	}, func(t *testing.T, net *hub, hosts map[uint64]*rawnode.Host) {
-		b.net, b.hosts = net, hosts
+		b.hosts = hosts
 		must(t, hosts[1], "first")
 		b.leader = hosts[1].Status().Lead
 		b.lag = b.leader%3 + 1

@@ -9,12 +9,11 @@ import (
 	"net"
 	"path/filepath"
 	"sync/atomic"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weftraft/weft/internal/process"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
@@ -83,7 +82,7 @@ func benchClients(b *testing.B, clients int, do func() error) {
 	b.ReportAllocs()
 	var left atomic.Int64
 	left.Store(int64(b.N))
-	before := processorTime()
+	before := process.OwnCPU()
 	b.ResetTimer()
 	done := make(chan error, clients)
 	for range clients {
@@ -101,15 +100,7 @@ func benchClients(b *testing.B, clients int, do func() error) {
 		require.NoError(b, <-done)
 	}
 	b.StopTimer()
-	b.ReportMetric(float64((processorTime()-before).Microseconds())/float64(b.N), "cpu-us/op")
-}
-
-func processorTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	b.ReportMetric(float64((process.OwnCPU()-before).Microseconds())/float64(b.N), "cpu-us/op")
 }
 
 // benchHosts starts a group of n hosts. Changes are made to their settings.

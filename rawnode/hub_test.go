@@ -34,7 +34,6 @@ type hub struct {
 type plug struct {
 	hub    *hub
 	id     uint64
-	to     rawnode.Receiver
 	queues [wire.NumClasses]chan arrival
 }
 
@@ -76,7 +75,6 @@ func (p *plug) Zone(node uint64) string {
 }
 
 func (p *plug) Join(_ uint64, r rawnode.Receiver) error {
-	p.to = r
 	for class := range p.queues {
 		queue := make(chan arrival, 1<<16)
 		p.queues[class] = queue

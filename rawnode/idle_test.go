@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weftraft/weft/internal/process"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
 	"github.com/weftraft/weft/storage"
@@ -86,9 +87,9 @@ func BenchmarkIdleHosts(b *testing.B) {
 	}
 	time.Sleep(20 * interval) // until the hosts are idle
 	b.ReportAllocs()
-	before := processorTime()
+	before := process.OwnCPU()
 	for b.Loop() {
 		time.Sleep(interval)
 	}
-	b.ReportMetric(float64((processorTime()-before).Microseconds())/float64(b.N), "cpu-us/tick")
+	b.ReportMetric(float64((process.OwnCPU()-before).Microseconds())/float64(b.N), "cpu-us/tick")
 }

@@ -4,7 +4,6 @@
 package rawnode
 
 import (
-	"bytes"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -15,6 +14,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/replica"
+	"github.com/weftraft/weft/internal/replica/replicatest"
 	"github.com/weftraft/weft/internal/wire"
 )
 
@@ -172,25 +172,10 @@ func TestInboxCountsMemory(t *testing.T) {
 		if b.bytes[wire.ClassAppend] >= limit {
 			break
 		}
-		b.receive(reread(t, m))
+		b.receive(replicatest.Reread(m))
 	}
 	runtime.ReadMemStats(&after)
 	took := after.TotalAlloc - before.TotalAlloc
 	require.NotEmpty(t, b.items)
 	require.Less(t, took, uint64(2*limit), "bytes allocated, encoding included")
-}
-
-// reread returns a message in the form that a connection delivers.
-func reread(t *testing.T, m wire.Message) (got wire.Message) {
-	var f wire.Frame
-	f.Reset()
-	f.AppendMessage(m)
-	var b bytes.Buffer
-	_, err := f.WriteMessages(&b)
-	require.NoError(t, err)
-	payload, err := wire.ReadFrame(&b, wire.FrameMessages, wire.MaxFrame, nil)
-	require.NoError(t, err)
-	_, err = wire.DecodeMessages(payload, func(m wire.Message) { got = m })
-	require.NoError(t, err)
-	return got
 }

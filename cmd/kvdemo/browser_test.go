@@ -196,8 +196,8 @@ func reduced(t *testing.T, picture []byte) []byte {
 // browserNodes is how many the demonstration in the browser has.
 const browserNodes = 5
 
-// The page in a browser, in a window for a desk and one for a hand: nothing sticks out,
-// nobody else is asked, figures move, and buttons do what they say.
+// The page in Chromium, in a window as wide as a screen and in one as wide as a telephone: no element is wider than the
+// window, no other server is asked, figures change, and each button has its effect.
 func TestPageInChromium(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")

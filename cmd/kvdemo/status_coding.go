@@ -4,8 +4,8 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -92,7 +92,7 @@ func (f *clientFlags) printCoding(cmd *cobra.Command, nodes []client.NodeStatus)
 	}
 	fmt.Fprintln(cmd.OutOrStdout())
 	t = f.table(cmd, "GROUP", "INDEX", "TERM", "PAYLOAD", "LEVEL", "UNITS", "HELD")
-	for _, group := range sortedKeys(recent) {
+	for _, group := range slices.Sorted(maps.Keys(recent)) {
 		for _, e := range recent[group] {
 			if err := t.rows(nil, []any{group, e.Index, e.Term, size(e.Payload), e.level(), e.RestoredBy, e.held()}); err != nil {
 				return err
@@ -136,17 +136,8 @@ func (e codedResult) level() string {
 // held says what each member was given.
 func (e codedResult) held() string {
 	parts := []string{fmt.Sprintf("%d: all", e.Encoder)}
-	for _, id := range sortedKeys(e.Units) {
+	for _, id := range slices.Sorted(maps.Keys(e.Units)) {
 		parts = append(parts, fmt.Sprintf("%d: %d", id, e.Units[id]))
 	}
 	return strings.Join(parts, "  ")
-}
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -89,8 +89,7 @@ func (m *Meter) Merge(o *Meter) {
 type Result struct {
 	Meter                // of all kinds
 	kinds map[int]*Meter // by kind
-	// Start is when calls began to count, and Elapsed is the time from then to the last answer.
-	Start   time.Time
+	// Elapsed is the time from the first call that counts to the last answer.
 	Elapsed time.Duration
 }
 
@@ -142,7 +141,7 @@ func (l *Load) Run(ctx context.Context) (*Result, error) {
 		})
 	}
 	group.Wait()
-	r.result.Start, r.result.Elapsed = r.from, time.Since(r.from)
+	r.result.Elapsed = time.Since(r.from)
 	if r.result.Calls == 0 {
 		return r.result, errors.Join(fmt.Errorf("%w, and %d failed", errNoAnswer, r.result.Failed), r.result.Err, context.Cause(ctx))
 	}

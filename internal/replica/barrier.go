@@ -16,10 +16,11 @@ import (
 // The barrier serves reads. A read without an answer from its policy waits for the next
 // round; a round asks for one index, on behalf of all reads that wait in its lane when the
 // round starts; once the state machine has applied that index, the reads are done. Each
-// lane has at most one round under way, so under load a round serves many reads. A lane whose
-// round is a moment old goes on beside a new lane: where the leader is far a read need not wait
-// for two rounds, and with leases a round may have to go to the leader while later reads can be
-// answered here.
+// lane has at most one round under way, so under load a round serves many reads.
+//
+// While a round is under way, later reads begin a new lane after a moment, for two reasons.
+// If the leader is far, these reads would otherwise wait for two rounds. With leases, they
+// may be answered here while the earlier round still waits for the leader.
 type barrier struct {
 	*facts
 	around aroundReads

@@ -50,8 +50,8 @@ type calls struct {
 
 	list []*pendingCall // those under way, and until the next tick some that have ended
 	live int
-	// cancelled are calls to end before their deadline. There may be many in a
-	// turn, so they are looked for once.
+	// cancelled are calls that end before their deadline. One pass over list ends all cancelled calls of a turn,
+	// because there may be many.
 	cancelled map[Call]error
 }
 

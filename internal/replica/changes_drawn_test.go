@@ -25,7 +25,6 @@ type changesModel struct {
 	alive    map[uint64]bool
 	answers  []func() // on their way
 	made     bool
-	handed   uint64 // whom leadership was handed to
 }
 
 func (m *changesModel) Members() (tracker.Config, map[uint64]tracker.Progress) {
@@ -33,7 +32,7 @@ func (m *changesModel) Members() (tracker.Config, map[uint64]tracker.Progress) {
 }
 func (m *changesModel) State() CoreState                       { return m.state }
 func (m *changesModel) ProposeConfChange(pb.ConfChangeI) error { m.made = true; return nil }
-func (m *changesModel) TransferLeader(to uint64)               { m.handed = to }
+func (m *changesModel) TransferLeader(to uint64)               {}
 func (m *changesModel) heirs([]uint64) []uint64                { return nil }
 
 func (m *changesModel) askLogEnd(to, number uint64) {

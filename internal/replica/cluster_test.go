@@ -4,7 +4,6 @@
 package replica
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -272,28 +271,13 @@ func (c *cluster) deliver() {
 		if to == nil || c.lose(m) {
 			continue
 		}
-		if err := to.r.Receive(reread(c.t, m)); !to.wiped && (to.r.Err() == nil || !c.mayFail) {
+		if err := to.r.Receive(replicatest.Reread(m)); !to.wiped && (to.r.Err() == nil || !c.mayFail) {
 			require.NoError(c.t, err)
 		}
 		if c.shuffle && c.rand.IntN(10) == 0 {
 			c.wires = append(c.wires, m)
 		}
 	}
-}
-
-// reread sends a message through the codec.
-func reread(t testing.TB, m wire.Message) (got wire.Message) {
-	var f wire.Frame
-	f.Reset()
-	f.AppendMessage(m)
-	var b bytes.Buffer
-	_, err := f.WriteMessages(&b)
-	require.NoError(t, err)
-	payload, err := wire.ReadFrame(&b, wire.FrameMessages, wire.MaxFrame, nil)
-	require.NoError(t, err)
-	_, err = wire.DecodeMessages(payload, func(m wire.Message) { got = m })
-	require.NoError(t, err)
-	return got
 }
 
 // settle lets everything happen that needs no time.

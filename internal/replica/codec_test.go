@@ -34,6 +34,9 @@ func TestEnvelopeRoundTrip(t *testing.T) {
 	require.Equal(t, "as it is", string(env.commands[0]))
 }
 
+// asVerbatim puts a command in an envelope without an id, as hosts do that write entries by themselves.
+func asVerbatim(command []byte) []byte { return append([]byte{kindVerbatim}, command...) }
+
 // The format is durable: these bytes must always mean the same.
 func TestEnvelopeBytes(t *testing.T) {
 	id := wire.CommandID{Origin: 1, Boot: 2, Sequence: 300}

@@ -13,6 +13,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/placement"
+	"github.com/weftraft/weft/internal/silent"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
 )
@@ -134,7 +135,7 @@ func (c Settings) WithDefaults() Settings {
 		c.Core = Weft
 	}
 	if c.Logger == nil {
-		c.Logger = discard{}
+		c.Logger = silent.Logger{}
 	}
 	for _, d := range []struct {
 		field *int

@@ -11,6 +11,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
+	"github.com/weftraft/weft/internal/silent"
 	"github.com/weftraft/weft/internal/theirs"
 	"github.com/weftraft/weft/raft"
 )
@@ -27,7 +28,7 @@ func Upstream(cfg raft.Config) (Core, error) {
 	c := &upstreamCore{storage: &watchedStorage{Storage: cfg.Storage}}
 	cfg.Storage = c.storage
 	if cfg.Logger == nil {
-		cfg.Logger = discard{}
+		cfg.Logger = silent.Logger{}
 	}
 	err := c.guarded(func() (err error) {
 		c.rn, err = upstream.NewRawNode(theirs.Config(&cfg))

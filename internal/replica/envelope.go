@@ -40,12 +40,6 @@ type envelope struct {
 	commands [][]byte // share the entry's memory
 }
 
-// asVerbatim puts a command in an envelope without an id, for hosts that write
-// entries by themselves.
-func asVerbatim(command []byte) []byte {
-	return append([]byte{kindVerbatim}, command...)
-}
-
 // encodeBatch makes an entry of commands, in the smallest form there is.
 func encodeBatch(id wire.CommandID, floor uint64, commands [][]byte) []byte {
 	size := 1 + 5*binary.MaxVarintLen64

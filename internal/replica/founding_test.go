@@ -12,12 +12,13 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/silent"
 	"github.com/weftraft/weft/internal/wire"
 )
 
 // notes is a core's logger that keeps the errors.
 type notes struct {
-	discard
+	silent.Logger
 	errors []string
 }
 

@@ -15,6 +15,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/replica/replicatest"
 	"github.com/weftraft/weft/internal/wire"
 )
 
@@ -60,7 +61,7 @@ func (c *gated) settle() {
 			case m.To != 9:
 				rest = append(rest, m)
 			case !c.lose(m):
-				require.NoError(c.t, c.g.Receive(reread(c.t, m)))
+				require.NoError(c.t, c.g.Receive(replicatest.Reread(m)))
 				busy = true
 			}
 		}

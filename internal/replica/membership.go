@@ -166,8 +166,7 @@ func (c *changes) knowsMembers(cc *pb.ConfChangeV2, progress map[uint64]tracker.
 	return nil
 }
 
-// survives reports why the group might not go on behind a change, if just the nodes that
-// are present are alive.
+// survives returns the reason why the group might stop after a change if no node is alive but those present, or nil.
 func (c *changes) survives(now, next tracker.Config, progress map[uint64]tracker.Progress, present func(uint64) bool) error {
 	lagging := func(id uint64) bool {
 		p, ok := progress[id]

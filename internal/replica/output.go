@@ -92,8 +92,7 @@ type Compact struct {
 	// Snapshot is the durable state that stands for the entries up to its
 	// index: for Log.SetSnapshot.
 	Snapshot *pb.SnapshotMetadata
-	// Index is up to where entries are dropped: for Log.Compact. At most
-	// Snapshot.Index.
+	// Index is the last entry to be dropped, at most Snapshot.Index: for Log.Compact.
 	Index uint64
 }
 

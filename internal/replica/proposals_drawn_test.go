@@ -46,7 +46,6 @@ type proposalsModel struct {
 type modelEntry struct {
 	term uint64
 	env  envelope
-	conf bool
 }
 
 // proposalsNode is a node, and the term in which it believes to lead: it may be deposed and not know it.
@@ -146,7 +145,7 @@ func (n *proposalsNode) appendProposal(p wire.Proposal) wire.Verdict {
 	case n.busy:
 		return wire.Verdict{Outcome: wire.Busy, Term: n.leads}
 	}
-	e := modelEntry{term: p.Term, conf: p.ConfChange}
+	e := modelEntry{term: p.Term}
 	fate := "taken"
 	if p.ConfChange {
 		cc := &pb.ConfChangeV2{}

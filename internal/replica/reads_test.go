@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/replica/replicatest"
 	"github.com/weftraft/weft/internal/wire"
 )
 
@@ -119,14 +120,14 @@ func TestAnswerToAQuestionGivenUpAnswersNoLaterRead(t *testing.T) {
 		late := c.read(3, ReadIndex{})
 		c.run(c.nodes[3].r.cfg.ElectionTick)
 		require.Len(t, answers, 3, "the follower has asked for the later read, and anew for the early one")
-		require.NoError(t, c.nodes[3].r.Receive(reread(t, answers[0])))
+		require.NoError(t, c.nodes[3].r.Receive(replicatest.Reread(answers[0])))
 		c.settle()
 		require.NotContains(t, c.done, late, "the answer is of before the write")
 		require.NotContains(t, c.done, early)
 
 		c.lose = func(wire.Message) bool { return false }
 		for _, m := range answers[1:] {
-			require.NoError(t, c.nodes[3].r.Receive(reread(t, m)))
+			require.NoError(t, c.nodes[3].r.Receive(replicatest.Reread(m)))
 		}
 		c.run(2)
 		require.GreaterOrEqual(t, c.result(late).Index, c.result(write).Index)

@@ -68,9 +68,9 @@ type Replica struct {
 	// unaddressed are the members that the driver cannot send to; constant.
 	unaddressed []uint64
 
-	// origins is as of the core's own place in the log: the table of host, unless a restored
-	// snapshot is ahead of the core. origins decides which changes of members the core puts
-	// into force.
+	// origins has the batches applied up to the core's own place in the log: host.origins, unless a
+	// restored snapshot is ahead of the core. By origins the replica decides which changes of
+	// members the core puts into force.
 	origins originTable
 	// pending are the configurations and marks of steps at the apply stage.
 	pending []stateMark

@@ -8,6 +8,7 @@ import (
 	"go/ast"
 	"go/types"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -81,20 +82,12 @@ func largest(graph map[string][]string) (best []string) {
 			best = set
 		}
 	}
-	for _, v := range sortedKeys(graph) {
+	for _, v := range slices.Sorted(maps.Keys(graph)) {
 		if number[v] == 0 {
 			visit(v)
 		}
 	}
 	return best
-}
-
-func sortedKeys[V any](m map[string]V) (keys []string) {
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // floors are the packages that are read file by file, and the types there whose methods

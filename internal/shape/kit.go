@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ func printKit(w io.Writer, root string) error {
 	fmt.Fprintln(w, "THE KIT OF BENCHES\twith the kit\twithout")
 	for _, k := range kit {
 		var with, without []string
-		for _, dir := range sortedKeys(selected) {
+		for _, dir := range slices.Sorted(maps.Keys(selected)) {
 			if slices.Contains(selected[dir][kitDir], k.with) {
 				with = append(with, dir)
 			}

@@ -10,6 +10,7 @@ import (
 	"go/token"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func printUnused(w io.Writer, root string) error {
 		n += len(names)
 	}
 	fmt.Fprintf(w, "EXPORTED NAMES THAT NO OTHER PACKAGE USES\t%d\n", n)
-	for _, dir := range sortedKeys(unused) {
+	for _, dir := range slices.Sorted(maps.Keys(unused)) {
 		fmt.Fprintf(w, "%s\t%d\t%s\n", dir, len(unused[dir]), strings.Join(unused[dir], " "))
 	}
 	fmt.Fprintln(w, "\t")
@@ -81,7 +82,7 @@ func unusedNames(root string) (map[string][]string, error) {
 	out := map[string][]string{}
 	for dir, p := range packages {
 		p.spread()
-		for _, name := range sortedKeys(p.declared) {
+		for _, name := range slices.Sorted(maps.Keys(p.declared)) {
 			if !p.used[name] {
 				out[dir] = append(out[dir], name)
 			}

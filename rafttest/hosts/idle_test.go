@@ -10,18 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/silent"
 	"github.com/weftraft/weft/raft"
 )
 
 // idleGroups is how many groups a node of a large host has.
 const idleGroups = 10_000
-
-// silent is a logger that says nothing.
-type silent struct{ logger }
-
-func (silent) Debugf(string, ...any) {}
-func (silent) Infof(string, ...any)  {}
-func (silent) Info(...any)           {}
 
 // idleReach is one for all: what the simulator counts is no cost of a group.
 var idleReach reach
@@ -33,7 +27,7 @@ func newIdle(t testing.TB, lib library) core {
 	d := newDisk(conf)
 	c, err := lib.New(&idleReach, raft.Config{
 		ID: 1, ElectionTick: 1 << 20, HeartbeatTick: 1, Storage: d, Applied: 1, AsyncStorageWrites: true,
-		MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 64, PreVote: true, CheckQuorum: true, Logger: silent{},
+		MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 64, PreVote: true, CheckQuorum: true, Logger: silent.Logger{},
 	})
 	require.NoError(t, err)
 	lead, me, term, commit := uint64(2), uint64(1), uint64(1), uint64(1)

@@ -16,6 +16,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/weftraft/weft/internal/silent"
 )
 
 // TestMemoryStorage feeds both MemoryStorages the same calls, also calls that no host makes, and
@@ -69,7 +71,7 @@ func runMemory(seed uint64, steps int, tally tally) (calls uint64, d *difference
 	s := &schedule{chance: newChance(seed), seed: seed, libs: [2]library{upstream{}, weft{}}, tally: tally}
 	s.plan.maxPayload = 30
 	for _, lib := range s.libs {
-		lib.setLogger(silence{})
+		lib.setLogger(silent.Logger{})
 	}
 	defer func() {
 		calls = s.call

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weftraft/weft/internal/silent"
 )
 
 var (
@@ -100,7 +102,7 @@ func runNodes(t *testing.T, seed uint64, steps int, tally tally) (calls uint64, 
 	synctest.Test(t, func(*testing.T) {
 		s := &schedule{chance: newChance(seed), seed: seed, libs: [2]library{upstream{}, weft{}}, tally: tally}
 		for _, lib := range s.libs {
-			lib.setLogger(silence{})
+			lib.setLogger(silent.Logger{})
 		}
 		g := &nodeGroup{schedule: s}
 		defer func() {

@@ -3,7 +3,11 @@
 
 package lockstep
 
-import "math"
+import (
+	"math"
+
+	"github.com/weftraft/weft/internal/silent"
+)
 
 // plan holds the choices that a schedule draws once: the size of the group, its configuration and
 // start, and the probability of each step. New probabilities for each schedule ("swarm testing")
@@ -123,7 +127,7 @@ func (s *schedule) drawConfig() config {
 		cfg.ReadOnlyOption = 1
 	}
 	if c.oneIn(2) {
-		cfg.Logger = silence{}
+		cfg.Logger = silent.Logger{}
 	}
 	return cfg
 }

@@ -11,6 +11,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/internal/silent"
 )
 
 // schedule is one random run of a group of members, each of which exists twice: as a node of
@@ -76,7 +78,7 @@ func run(seed uint64, o options) (result result) {
 		s.tally = tally{}
 	}
 	for _, lib := range s.libs {
-		lib.setLogger(silence{})
+		lib.setLogger(silent.Logger{})
 	}
 	defer func() {
 		result.Calls = s.call

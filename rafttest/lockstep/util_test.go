@@ -12,6 +12,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/weftraft/weft/internal/silent"
 )
 
 // inputs draws protocol state of any shape, also shapes that no node produces.
@@ -191,7 +193,7 @@ func TestConfig(t *testing.T) {
 		withStorage, filled := !c.oneIn(20), !c.oneIn(4)
 		var out [2]outcome
 		for side, lib := range libs {
-			lib.setLogger(silence{})
+			lib.setLogger(silent.Logger{})
 			out[side] = attempt(side, func(int) error {
 				mine := cfg
 				if withStorage {

@@ -90,11 +90,10 @@ func busy(p *plan) {
 	p.costs.Sync, p.think, p.deadline = 2*time.Millisecond, 5*time.Millisecond, 5*electionTime
 }
 
-// slowness is how a machine is slow: its disk, its processor, or both; all the time, or for a period and then
-// not for as long.
+// slowness names the slow parts of a machine. They are slow always, or for a period, and then at full speed for as long.
 type slowness struct {
 	disk, cpu bool
-	period    time.Duration // 0: all the time
+	period    time.Duration // 0: always
 }
 
 func drawSlowness(rng *rand.Rand) slowness {
@@ -278,9 +277,9 @@ func TestPreferredNodeLeads(t *testing.T) {
 // linkRate is the rate of links that become narrow, in bytes a second.
 const linkRate = 20e6
 
-// TestLeadershipLeavesSlowLinks has what a leader sends and receives, or only what it sends, take ten times as long, or what
-// it sends go at a tenth of the others' rate. Within two election timeouts, or nine for the rate, another member
-// leads, and writes at the other nodes take about as long as before. A leader with a larger weight than the others stays.
+// TestLeadershipLeavesSlowLinks slows the links of a leader: both directions or the outgoing one take ten times as long,
+// or the outgoing one has a tenth of the others' rate. Another member leads within two election timeouts (nine for the
+// rate), and writes at the other nodes take about as long as before. A leader with a larger weight than the others stays.
 func TestLeadershipLeavesSlowLinks(t *testing.T) {
 	t.Parallel()
 	var longest time.Duration

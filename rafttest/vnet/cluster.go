@@ -6,8 +6,6 @@ package vnet
 import (
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -26,7 +24,6 @@ type Cluster struct {
 	agenda world.Agenda
 	net    *world.Network
 	nodes  []*node
-	logger raft.Logger
 	// leader is who leads, 0: nobody; reign numbers leaders.
 	leader, reign uint64
 	loads         []*Load
@@ -59,10 +56,9 @@ func New(opts Options) (*Cluster, error) {
 	}
 	world.CollectLess()
 	c := &Cluster{
-		opts:   opts,
-		logger: &raft.DefaultLogger{Logger: log.New(io.Discard, "", 0)},
-		sums:   []uint32{0},
-		start:  begin,
+		opts:  opts,
+		sums:  []uint32{0},
+		start: begin,
 	}
 	c.net = world.NewNetwork(&c.agenda, world.Draws{}, len(opts.Nodes), &world.Traits{})
 	conf := &pb.ConfState{}

@@ -55,9 +55,6 @@ type Call struct {
 	// Begun is when the client had the proposal, Done when the leader had
 	// applied the entry.
 	Begun, Done time.Duration
-	// Size is the size of the payload, in bytes; Index is its place in the log.
-	Size  int
-	Index uint64
 }
 
 // Latency returns the time of the call.
@@ -199,7 +196,7 @@ func (l *Load) applied(n *node, e *pb.Entry) {
 		return
 	}
 	delete(l.open, id)
-	l.done = append(l.done, Call{Begun: o.begun, Done: l.c.Now(), Size: o.size, Index: e.GetIndex()})
+	l.done = append(l.done, Call{Begun: o.begun, Done: l.c.Now()})
 	if l.opts.Clients > 0 {
 		l.c.After(l.opts.Pause, l.begin)
 	}

@@ -11,6 +11,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/silent"
 	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
 )
@@ -73,7 +74,7 @@ func (n *node) start() error {
 		MaxInflightMsgs:          maxInflight,
 		CheckQuorum:              true,
 		PreVote:                  true,
-		Logger:                   n.c.logger,
+		Logger:                   silent.Logger{},
 		Rand:                     n.draws,
 		Clock:                    clock{n.c},
 	}
@@ -234,8 +235,7 @@ func (n *node) send(m *pb.Message) {
 	n.wires[to.index].send(m)
 }
 
-// deliver passes on the messages that a storage thread was given for the end of
-// its work.
+// deliver sends the responses of a storage thread whose work is done: to this core, or to other nodes.
 func (n *node) deliver(responses []*pb.Message) {
 	for _, m := range responses {
 		if m.GetTo() == n.id {

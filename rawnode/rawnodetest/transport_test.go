@@ -32,14 +32,8 @@ func networks(bug string) rawnodetest.TransportFactory {
 		if bug == "" {
 			return all, nil
 		}
-		var crooks []*crooked
 		for i := range all {
-			c := &crooked{Transport: all[i].(*rawnodetest.Transport), bug: bug, nodes: n}
-			crooks = append(crooks, c)
-			all[i] = c
-		}
-		for _, c := range crooks {
-			c.others = crooks
+			all[i] = &crooked{Transport: all[i].(*rawnodetest.Transport), bug: bug, nodes: n}
 		}
 		return all, nil
 	}}
@@ -75,9 +69,8 @@ func TestTCPKeepsTheContract(t *testing.T) {
 // crooked is a transport with a bug.
 type crooked struct {
 	*rawnodetest.Transport
-	bug    string
-	nodes  int
-	others []*crooked
+	bug   string
+	nodes int
 
 	mu   sync.Mutex
 	kept []rawnode.Message

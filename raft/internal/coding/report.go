@@ -44,7 +44,6 @@ const (
 	flagPlain     = 1 << 0
 	flagStuck     = 1 << 1
 	flagDense     = 1 << 2
-	maxReport     = 2 + 7*binary.MaxVarintLen64
 )
 
 // share is a part of a whole, in thousandths.

@@ -115,7 +115,6 @@ type writer struct {
 	changes changes
 	cause   EventKind // of a removal
 	system  bool      // a system key was changed
-	db      *DB
 }
 
 // begin starts a batch that has room for the commands.
@@ -126,7 +125,7 @@ func (s *Store) begin(p *pebble.DB, commands [][]byte) *writer {
 		looks = looks || len(c) > 0 && (Op(c[0]&^inSession) == OpDelete || Op(c[0]&^inSession) > lastOfBase)
 	}
 	w := &s.writer
-	*w = writer{space: s.space(), tables: s.tables, pebble: p, metaKey: s.metaKey, cause: EventDelete, db: s.db}
+	*w = writer{space: s.space(), tables: s.tables, pebble: p, metaKey: s.metaKey, cause: EventDelete}
 	switch {
 	case need > retainedBatchBytes:
 		w.batch = p.NewBatchWithSize(need)

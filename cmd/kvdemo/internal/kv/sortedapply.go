@@ -18,8 +18,8 @@ type newScore struct {
 	gone  bool
 }
 
-// sorted returns the head of a key's sorted set as of the commands before. An absent key
-// has none; of another type, the result says so and ok is false.
+// sorted returns the head of a key's sorted set as of the commands before, or nil for an absent key. For a key of another
+// type ok is false, and the result has the code.
 func (w *writer) sorted(key []byte, r *ActionResult) (h *head, ok bool, err error) {
 	stored, err := w.lookup(key)
 	if stored == nil || err != nil {

@@ -255,16 +255,14 @@ type Stats struct {
 	Uploads     int64 // under way
 	UploadBytes int64 // stored of them
 	LargeValues int64
-	SystemBytes int64
 }
 
 // gauges are Stats for other goroutines.
-type gauges struct{ sessions, uploads, uploadBytes, large, system, level, deadlines atomic.Int64 }
+type gauges struct{ sessions, uploads, uploadBytes, large, level, deadlines atomic.Int64 }
 
 func (g *gauges) set(t *tables) {
 	g.sessions.Store(int64(t.sessions.Len()))
 	g.large.Store(int64(len(t.large)))
-	g.system.Store(int64(t.systemBytes))
 	g.level.Store(int64(t.level()))
 	g.deadlines.Store(t.deadlines)
 	if n := int64(len(t.uploads.byID)); n > 0 || g.uploads.Load() > 0 {
@@ -282,6 +280,6 @@ func (s *Store) Stats() Stats {
 	g := &s.gauges
 	return Stats{
 		Sessions: g.sessions.Load(), Uploads: g.uploads.Load(), UploadBytes: g.uploadBytes.Load(),
-		LargeValues: g.large.Load(), SystemBytes: g.system.Load(),
+		LargeValues: g.large.Load(),
 	}
 }

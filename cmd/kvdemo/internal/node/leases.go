@@ -13,6 +13,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/files"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 )
@@ -71,11 +72,11 @@ func writtenSpans(command []byte) []leases.Span {
 	return spans
 }
 
-// leasesFile says that the node has run with leases, and so may have promised something.
+// leasesFile exists at a node that has run with leases: leases that it granted may still be in force.
 const leasesFile = "LEASES"
 
-// noteLeases remembers that the node runs with leases. A node that ran with them and
-// does not any more waits until what it promised has ended.
+// noteLeases makes a file if the node runs with leases. A node that is started without leases, and ran with them before,
+// waits until the leases that it granted have ended.
 func (n *node) noteLeases() error {
 	path := filepath.Join(n.cfg.Data, leasesFile)
 	_, err := os.Stat(path)
@@ -90,7 +91,7 @@ func (n *node) noteLeases() error {
 		if err := os.WriteFile(path, nil, 0o644); err != nil {
 			return fmt.Errorf("--data: %w", err)
 		}
-		return syncDir(n.cfg.Data)
+		return files.SyncDir(n.cfg.Data)
 	}
 	return nil
 }

@@ -346,7 +346,7 @@ func (n *node) newServer() error {
 	n.service = n.newService()
 	kvpb.RegisterKVServer(n.server, n.service)
 	if n.redis != nil {
-		n.front = newFront(redisBackend{n.service, n}, n.cfg, clients)
+		n.front = newFront(redisBackend{n.service}, n.cfg, clients)
 	}
 	kvpb.RegisterAdminServer(n.server, &admin{n: n, turn: make(chan struct{}, 1)})
 	n.health = health.NewServer()

@@ -17,7 +17,6 @@ import (
 // redisBackend is the node as clients of Redis see it.
 type redisBackend struct {
 	*service
-	n *node
 }
 
 // newFront returns the server of --resp. A client has to show the certificate that it

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/weftraft/weft/internal/files"
 )
 
 // settings are what a data directory is made with, beside what its log and its
@@ -97,30 +99,8 @@ func (s settings) text() string {
 
 // write replaces the settings of a data directory, durably and in one step.
 func (s settings) write(dir string) error {
-	path := filepath.Join(dir, settingsFile)
-	temporary := path + ".new"
-	f, err := os.Create(temporary)
-	if err != nil {
-		return fmt.Errorf("write settings: %w", err)
-	}
-	_, err = f.WriteString(s.text())
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("write settings: %w", err)
-	}
-	if err := os.Rename(temporary, path); err != nil {
-		return fmt.Errorf("write settings: %w", err)
-	}
-	if err := syncDir(dir); err != nil {
+	if err := files.Replace(filepath.Join(dir, settingsFile), []byte(s.text())); err != nil {
 		return fmt.Errorf("write settings: %w", err)
 	}
 	return nil
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

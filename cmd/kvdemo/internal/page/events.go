@@ -33,7 +33,6 @@ type events struct {
 	// As compared last. Only compare uses them.
 	members map[uint64]string
 	down    map[uint64]bool
-	leader  uint64
 	term    uint64
 	lost    bool // no leader is known
 	roster  string
@@ -154,7 +153,7 @@ func (e *events) compareLeader(v view, say func(kind, format string, args ...any
 	switch {
 	case leader != 0 && term > e.term:
 		say(eventElection, "node %d leads in term %d", leader, term)
-		e.leader, e.term, e.lost = leader, term, false
+		e.term, e.lost = term, false
 	case leader != 0:
 		if e.lost {
 			say(eventElection, "node %d leads on in term %d", leader, term)

@@ -17,7 +17,7 @@ import (
 // Peer returns the source of a node that serves its reports at an HTTP address,
 // host:port. Reports of other nodes are checked before they are used.
 func Peer(id uint64, address string) Source {
-	p := &peer{id: id, address: address, client: &http.Client{
+	p := &peer{address: address, client: &http.Client{
 		Transport: &http.Transport{MaxConnsPerHost: 4, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, Proxy: nil},
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return errors.New("it answers with a redirect, want a report: look whether the address is a kvdemo node's --http-listen")
@@ -27,7 +27,6 @@ func Peer(id uint64, address string) Source {
 }
 
 type peer struct {
-	id      uint64
 	address string
 	client  *http.Client
 }

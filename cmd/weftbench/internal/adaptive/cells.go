@@ -25,11 +25,10 @@ type Options struct {
 
 // cell is a network, payloads and a load; all sides run each cell.
 type cell struct {
-	nodes int
-	net   Network
-	mix   mix
-	load  load
-	runs  []run // by side
+	net  Network
+	mix  mix
+	load load
+	runs []run // by side
 }
 
 func (c *cell) name() string { return c.net.Name + "/" + c.mix.Name + "/" + c.load.Name }
@@ -57,7 +56,7 @@ func (o *Options) cells(n int) []*cell {
 				if (o.Quick || o.Cores) && load.Clients == 5 {
 					continue
 				}
-				list = append(list, &cell{nodes: n, net: net, mix: mix, load: load})
+				list = append(list, &cell{net: net, mix: mix, load: load})
 			}
 		}
 	}

@@ -6,8 +6,6 @@ package codingbench
 import (
 	"context"
 	"fmt"
-	"io"
-	"log"
 	"math/rand/v2"
 	"net"
 	"runtime"
@@ -21,6 +19,7 @@ import (
 
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/internal/lab"
+	"github.com/weftraft/weft/internal/silent"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
 )
@@ -119,7 +118,7 @@ func newPathNode(tb testing.TB, id uint64, voters []uint64, coded bool) *pathNod
 	}}))
 	cfg := &raft.Config{
 		ID: id, Applied: 1, ElectionTick: 10, HeartbeatTick: 1, Storage: n.storage,
-		MaxSizePerMsg: 4 << 20, MaxInflightMsgs: 256, Logger: silent(),
+		MaxSizePerMsg: 4 << 20, MaxInflightMsgs: 256, Logger: silent.Logger{},
 	}
 	if coded {
 		cfg.Coding = &raft.Coding{Policy: ecraft.Levelled{}, LateSeal: true} // as rawnode.Host
@@ -279,5 +278,3 @@ func (g *pathGroup) send() {
 		}
 	}
 }
-
-func silent() raft.Logger { return &raft.DefaultLogger{Logger: log.New(io.Discard, "", 0)} }

@@ -80,7 +80,6 @@ type Outcome struct {
 // sim is a run.
 type sim struct {
 	*machines.World
-	plan   Plan
 	load   load
 	groups []group
 	ending bool // clients put nothing more
@@ -94,7 +93,7 @@ func (s Side) Run(ctx context.Context, plan Plan) (o Outcome, err error) {
 	if err := ctx.Err(); err != nil {
 		return o, err
 	}
-	w := &sim{plan: plan, load: newLoad(plan)}
+	w := &sim{load: newLoad(plan)}
 	w.World = machines.New(machines.Plan{Nodes: plan.Machines, Rate: plan.Rate, Delay: plan.Delay, Seed: plan.Seed})
 	for i := range plan.Machines {
 		g, err := s.found(w, i)

@@ -122,7 +122,7 @@ func weaker(policy string) bool {
 	return policy == Serializable || policy == ZooKeeper || policy == SyncedZooKeeper
 }
 
-// Lacks returns which program a policy needs, as the name of a flag, or nothing if there is one.
+// Lacks returns the flag that names the program for a policy, if the flag is not set, or "".
 func (cfg *Config) Lacks(policy string) string {
 	switch policy {
 	case Etcd, Serializable:

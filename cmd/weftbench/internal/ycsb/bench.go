@@ -77,7 +77,6 @@ var sideNames = []string{sideKvdemo, sideOnWeft, sideEtcd}
 // Row is one measurement.
 type Row struct {
 	Side  string
-	Round int
 	Delay time.Duration
 	Value int
 	Result
@@ -138,7 +137,7 @@ func (b *Bench) measure(ctx context.Context, name string, round int, delay time.
 		fmt.Fprintf(b.Progress, "%s, %s, round %d of %d: %s, workload %s\n", place(delay), lab.Bytes(value), round+1, b.Rounds, name, workload)
 	})
 	for _, r := range got {
-		rows = append(rows, Row{name, round, delay, value, r})
+		rows = append(rows, Row{name, delay, value, r})
 	}
 	if err = errors.Join(err, s.stop()); err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
