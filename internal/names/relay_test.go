@@ -261,6 +261,13 @@ func TestRelayKeepsWithinABoundAndWhileAsked(t *testing.T) {
 		want(200)
 	}
 	require.Len(t, r.wants, maxWants)
+	for range 20 {
+		r.Want(5, wire.Want{Term: 1, Number: 1, Entries: slices.Repeat([]wire.EntryAt{{Index: 1 << 40, Term: 1}}, wire.MaxEntries)}, 200)
+	}
+	require.Len(t, r.wants, maxOpen/wire.MaxEntries)
+	require.Equal(t, maxOpen, r.open)
+	require.Len(t, r.Answers(210), maxOpen/wire.MaxEntries)
+	require.Zero(t, r.open)
 }
 
 // A relay is silent if no data of it comes for a while: a slow one is waited for, as the leader's link is no faster for more

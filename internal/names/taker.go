@@ -135,6 +135,8 @@ func (t *Taker) check(n wire.Named) error {
 		}
 		if e := n.Entries[name.Entry]; len(e.GetData()) > 0 || e.GetType() != pb.EntryNormal {
 			return fmt.Errorf("%w: a name for entry %d, which has %d bytes of data and type %v, want none and EntryNormal", errBad, name.Entry, len(e.GetData()), e.GetType())
+		} else if want := n.GetIndex() + 1 + name.Entry; e.GetIndex() != want || want <= n.GetIndex() {
+			return fmt.Errorf("%w: a name for entry %d, of index %d behind index %d", errBad, name.Entry, e.GetIndex(), n.GetIndex())
 		}
 		next = name.Entry + 1
 		if name.Relay == 0 {
