@@ -146,6 +146,8 @@ var table = []bug{
 		edit("		l.held = held\n", "		_ = held\n"), "TestChangesInARowKeepTheirOrder", 0},
 	{"units that a carrier went without count for a change of the members", "raft/internal/coding/check.go",
 		edit("		return slices.Contains(ra.without, id)\n", "		return false\n"), "20-units-left-out", 0},
+	{"what a check of members has found holds when a member has left and come back", "raft/internal/coding/news.go",
+		edit("		c.leads.check.forget()\n", "		_ = before\n"), "TestMemberThatComesBackIsCheckedAnew", 0},
 	{"members of configurations to come count when a change is applied", "raft/internal/electorate/changes.go",
 		edit("		if !isMember(t.Config, id) {\n			only", "		if !isMember(t.Config, id) && len(t.Progress) < 0 {\n			only"), "TestPendingMembersAreNone", 0},
 	{"what is applied in memory counts as released", "raft/shown.go",
