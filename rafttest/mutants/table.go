@@ -26,6 +26,8 @@ var table = []bug{
 		edit("return votes(id) && alive(id) }", "return (votes(id) || x.follows(id)) && alive(id) }"), "TestRidersAreForVoters", 0},
 	{"what a learner passes on counts as acknowledged", "raft/internal/coding/pass.go",
 		edit("		m.Index = new(uint64) // see above: no acknowledgement\n", ""), "TestLearnerPassesOnWhatVotersPush", 0},
+	{"pushes that come early have no bound", "raft/internal/coding/pass.go",
+		edit("case p.bytes+n <= maxEarly:", "case p.bytes+n > 0:"), "TestEarlyPushesHaveABound", 0},
 	{"what a learner passes on is vouched for", "raft/internal/coding/pass.go",
 		edit("		p.send(m)\n", "		p.vouch(m)\n"), "TestLearnerPassesOnWhatVotersPush", 0},
 	{"voters take what learners pass on", "raft/internal/coding/pass.go",
