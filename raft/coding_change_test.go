@@ -263,3 +263,37 @@ func TestChangesInARowWithFreshMembers(t *testing.T) {
 	g.tick(20)
 	require.Equal(t, []uint64{1, 3}, leader.conf.GetVotersOutgoing())
 }
+
+// TestMemberThatComesBackIsCheckedAnew: a member holds units of what is committed when a change is checked for
+// voters of which it is one. Then it is removed, and comes back with an empty disk, for the same voters: what the earlier
+// check has found holds no longer. So two more of the five may die.
+func TestMemberThatComesBackIsCheckedAnew(t *testing.T) {
+	g := newHostChecked(t, 6)
+	g.elect(1)
+	want := [][]byte{payload(1, 3000)}
+	g.propose(1, want[0])
+	leader := g.nodes[1]
+	g.drop = func(m *pb.Message) bool { return m.GetType() == pb.MsgAppResp } // so that the second change waits for the first
+	require.NoError(t, leader.rn.ProposeConfChange(explicit(learn(7))))
+	require.NoError(t, leader.rn.ProposeConfChange(explicit(remove(6))))
+	g.tick(3)
+	g.drop = nil
+	g.tick(20)
+	require.Equal(t, []uint64{1, 2, 3, 4, 5}, leader.conf.GetVoters())
+	g.stop(6)
+	g.change(1, remove(5))
+	require.Equal(t, []uint64{1, 2, 3, 4}, leader.conf.GetVoters())
+	g.fresh(5, true)
+	g.drop = func(m *pb.Message) bool { return m.GetTo() == 5 && m.GetType() < raft.MsgUnits }
+	g.change(1, &pb.ConfChangeSingle{Type: pb.ConfChangeAddNode.Enum(), NodeId: new(uint64(5))})
+	g.tick(20)
+	require.Equal(t, []uint64{1, 2, 3, 4, 5}, leader.conf.GetVoters())
+	g.stop(1, 2)
+	g.drop = nil
+	for _, id := range []uint64{3, 4} { // what they have applied is not on their disks
+		g.nodes[id].index, g.nodes[id].applied = 1, nil
+		g.start(id)
+	}
+	g.tick(60)
+	g.requireApplied(want, 3, 4)
+}

@@ -220,6 +220,8 @@ func TestNamesThatStandForNoEntryAreRefused(t *testing.T) {
 		"a change of members":   func(n *wire.Named) { n.Entries[1].Type = pb.EntryConfChange.Enum() },
 		"no append":             func(n *wire.Named) { n.Type = pb.MsgHeartbeat.Enum() },
 		"no entries":            func(n *wire.Named) { n.Entries = nil },
+		"of another index":      func(n *wire.Named) { n.Entries[1].Index = n.Entries[0].Index },
+		"beyond the last index": func(n *wire.Named) { n.Index = new(uint64(1<<64 - 1)); n.Entries[0].Index = new(uint64(0)) },
 	} {
 		n := named(t, newGiver(), app(2, 5, 10, batch(1, 1000), batch(2, 1000)))
 		change(&n)

@@ -25,6 +25,7 @@ type Relay struct {
 	bytes int         // of kept. Invariant: at most 2*relayBytes, or one entry
 	until uint64      // tick at which nothing is kept any more
 	wants []want      // in the order of their arrival. Invariant: at most maxWants
+	open  int         // entries of wants. Invariant: at most maxOpen
 }
 
 // RelayCounts count since the start of a Relay.
@@ -41,7 +42,7 @@ type want struct {
 }
 
 const (
-	maxWants = 1024
+	maxWants, maxOpen = 1024, 8 * wire.MaxEntries
 	// fresh is for how many ticks entries are kept after an append, and wanted after a Want.
 	fresh, wanted = 2, 100
 )
@@ -65,10 +66,12 @@ func (r *Relay) Saw(entries []*pb.Entry, tick uint64) {
 
 // Want takes a peer's Want. The caller asks Answers.
 func (r *Relay) Want(from uint64, w wire.Want, tick uint64) {
-	if len(r.wants) == maxWants {
+	for len(r.wants) == maxWants || r.open+len(w.Entries) > maxOpen {
+		r.open -= len(r.wants[0].Entries)
 		r.wants = slices.Delete(r.wants, 0, 1) // its sender asks the leader
 		r.Counts.NotHad++
 	}
+	r.open += len(w.Entries)
 	r.until = tick + wanted
 	r.wants = append(r.wants, want{from: from, until: tick + r.Patience, Want: w})
 }
@@ -83,6 +86,7 @@ func (r *Relay) Answers(tick uint64) (out []Ask) {
 		if waits && tick < w.until {
 			return false
 		}
+		r.open -= len(w.Entries)
 		if data == nil {
 			r.Counts.NotHad++
 		} else {

@@ -261,6 +261,13 @@ func TestRelayKeepsWithinABoundAndWhileAsked(t *testing.T) {
 		want(200)
 	}
 	require.Len(t, r.wants, maxWants)
+	for range 20 {
+		r.Want(5, wire.Want{Term: 1, Number: 1, Entries: slices.Repeat([]wire.EntryAt{{Index: 1 << 40, Term: 1}}, wire.MaxEntries)}, 200)
+	}
+	require.Len(t, r.wants, maxOpen/wire.MaxEntries)
+	require.Equal(t, maxOpen, r.open)
+	require.Len(t, r.Answers(210), maxOpen/wire.MaxEntries)
+	require.Zero(t, r.open)
 }
 
 // A relay is silent if no data of it comes for a while: a slow one is waited for, as the leader's link is no faster for more
@@ -292,6 +299,25 @@ func TestLeaderIsAskedWhenTheRelayIsSilent(t *testing.T) {
 	require.Equal(t, uint64(1), c.tk.Counts.FillsLate)
 	c.joins(3, 5)
 	require.Equal(t, uint64(2), c.tk.Counts.Overdue)
+}
+
+// A question or an answer is lost, and the relay gives all later data: later messages wait for the one without data.
+func TestLeaderIsAskedForDataThatARelayHasPassedOver(t *testing.T) {
+	c := newChain(t)
+	c.append(0, 10, batch(1, 1000)) // whose question is lost
+	for tick := range uint64(20) {
+		ask, entries := c.append(tick, 11+tick, batch(2, 1000))
+		c.relay.Saw(entries, tick)
+		c.wants(ask, tick)
+		require.Equal(t, 1, c.fill(tick))
+		asks := c.tk.Overdue(tick)
+		require.Equal(t, tick == 2, len(asks) == 1, "tick %d", tick)
+		if tick < 2 {
+			continue
+		}
+		_, _, waits := c.tk.Resolve(c.sent[1], tick)
+		require.Equal(t, tick < 2+c.tk.Patience, waits, "tick %d", tick)
+	}
 }
 
 func TestLeaderIsAskedAtOnceWhenARelayHasNothing(t *testing.T) {

@@ -25,8 +25,7 @@ type Taker struct {
 	// Counts has what was done so far.
 	Counts TakerCounts
 
-	waits map[key]*wait     // one for each message that waits
-	heard map[uint64]uint64 // tick of the last data, by relay
+	waits map[key]*wait // one for each message that waits
 }
 
 // TakerCounts count since the start of a Taker.
@@ -48,7 +47,7 @@ type wait struct {
 	leader uint64
 	relay  uint64 // that was asked, or 0
 	asked  bool   // the leader was
-	since  uint64 // tick of the last question
+	since  uint64 // tick of the last question, or of data from the relay for an earlier message
 	names  []wire.Name
 	run    wire.Run // in the place of names
 	data   [][]byte // of each name; nil: lacking. Of each entry of a run, or none
@@ -136,6 +135,8 @@ func (t *Taker) check(n wire.Named) error {
 		}
 		if e := n.Entries[name.Entry]; len(e.GetData()) > 0 || e.GetType() != pb.EntryNormal {
 			return fmt.Errorf("%w: a name for entry %d, which has %d bytes of data and type %v, want none and EntryNormal", errBad, name.Entry, len(e.GetData()), e.GetType())
+		} else if want := n.GetIndex() + 1 + name.Entry; e.GetIndex() != want || want <= n.GetIndex() {
+			return fmt.Errorf("%w: a name for entry %d, of index %d behind index %d", errBad, name.Entry, e.GetIndex(), n.GetIndex())
 		}
 		next = name.Entry + 1
 		if name.Relay == 0 {
@@ -158,12 +159,19 @@ func (t *Taker) Fill(from uint64, f wire.Fill, tick uint64) error {
 	}
 	err := w.fill(from, f.Data)
 	if err == nil && len(f.Data) > 0 && from == w.relay {
-		if t.heard == nil {
-			t.heard = map[uint64]uint64{}
-		}
-		t.heard[from] = tick
+		t.heard(from, f, tick)
 	}
 	return err
+}
+
+// heard has later messages wait further for a relay that has given data: a relay answers in order. An earlier message
+// does not wait further, because its question or answer may be lost.
+func (t *Taker) heard(relay uint64, f wire.Fill, tick uint64) {
+	for k, w := range t.waits {
+		if w.relay == relay && k.term == f.Term && k.number >= f.Number {
+			w.since = tick
+		}
+	}
 }
 
 // fill takes the data of all named entries from the leader, and from a relay that of the entries that it is
@@ -232,7 +240,7 @@ func (t *Taker) Overdue(tick uint64) (asks []Ask) {
 		return cmp.Or(cmp.Compare(a.term, b.term), cmp.Compare(a.number, b.number))
 	}) {
 		w := t.waits[k]
-		if w.asked || !w.lacks() || w.relay != 0 && tick < max(w.since, t.heard[w.relay])+t.Hedge {
+		if w.asked || !w.lacks() || w.relay != 0 && tick < w.since+t.Hedge {
 			continue
 		}
 		t.Counts.Overdue++
@@ -250,7 +258,7 @@ func (t *Taker) Resolve(n wire.Named, tick uint64) (joined wire.Raft, ok, waits 
 		t.Counts.GivenUp++
 		return wire.Raft{}, false, false
 	}
-	if w != nil && w.lacks() && !w.over && tick < max(w.since, t.heard[w.relay])+t.Patience {
+	if w != nil && w.lacks() && !w.over && tick < w.since+t.Patience {
 		return wire.Raft{}, false, true
 	}
 	delete(t.waits, keyOf(n))
@@ -273,7 +281,6 @@ func (t *Taker) Forget(n wire.Named) {
 
 // Lost says that the connection to a peer broke: what it was asked for will not come.
 func (t *Taker) Lost(peer uint64) {
-	delete(t.heard, peer)
 	for _, w := range t.waits {
 		w.giveUp(peer)
 	}

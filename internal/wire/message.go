@@ -403,7 +403,7 @@ type Name struct {
 type Lack struct{ Term, Number uint64 }
 
 // Want asks a relay for the data of the entries that it is named for in a Named message, which Term and Number
-// are of. Entries are these, in order, 1 to MaxEntries.
+// are of. Entries are these, by ascending index, 1 to MaxEntries.
 type Want struct {
 	Term, Number uint64
 	Entries      []EntryAt

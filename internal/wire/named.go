@@ -136,8 +136,12 @@ func decodeWant(d *decoder) Want {
 	b.Entries = make([]EntryAt, count)
 	before := uint64(0)
 	for i := range b.Entries {
-		b.Entries[i] = EntryAt{Index: before + d.uvarint(), Term: b.Term - d.uvarint()}
-		before = b.Entries[i].Index
+		at := EntryAt{Index: before + d.uvarint(), Term: b.Term - d.uvarint()}
+		if at.Index <= before {
+			d.fail("entry %d wanted behind entry %d", at.Index, before)
+			return Want{}
+		}
+		b.Entries[i], before = at, at.Index
 	}
 	return b
 }

@@ -320,6 +320,15 @@ func TestPromisedLength(t *testing.T) {
 	require.Less(t, allocated, int64(2*growStep))
 }
 
+// A Want with an entry many times would ask for many times what it is long.
+func TestWantsNameEachEntryOnce(t *testing.T) {
+	for _, entries := range [][]EntryAt{{{Index: 0, Term: 1}}, {{Index: 5, Term: 1}, {Index: 5, Term: 1}}, {{Index: 5, Term: 1}, {Index: 4, Term: 1}}} {
+		payload := encode(t, []Message{{Group: 1, From: 2, To: 3, Body: Want{Term: 1, Number: 1, Entries: entries}}})[HeaderLen:]
+		_, err := DecodeMessages(payload, func(Message) {})
+		require.ErrorIs(t, err, ErrFrame, "%v", entries)
+	}
+}
+
 // FuzzFrame feeds arbitrary payloads, with the right checksum, to the decoder.
 // What it accepts, it must write again to the same messages.
 func FuzzFrame(f *testing.F) {

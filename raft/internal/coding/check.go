@@ -38,7 +38,7 @@ type checked struct {
 	// voters are the voters to come; nil without a check.
 	voters quorum.MajorityConfig
 	// okTo is the index up to which all entries pass. An entry that passes once passes
-	// for good, because logs grow and nothing released comes back.
+	// as long as the members are the same, because logs grow and nothing released comes back.
 	okTo uint64
 	// failedAt is the tick of the last failure, snapshotAt the tick of the last
 	// question for a snapshot.
@@ -71,6 +71,10 @@ type verdict struct {
 }
 
 func (v verdict) ok() bool { return len(v.failing) == 0 && v.askFrom == 0 && v.err == nil }
+
+// forget forgets what was found: the members are others now. One that left may come back, for the same voters, with
+// another disk.
+func (check *memberCheck) forget() { check.checked = checked{} }
 
 // verdict checks whether voters to come can restore all committed entries. Entries that
 // passed an earlier check for the same voters are not read again.

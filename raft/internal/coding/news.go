@@ -121,6 +121,9 @@ func (c *Coder) Stored() {
 // now.
 func (c *Coder) Switched(before tracker.ProgressMap) {
 	c.accounts.switched(before)
+	if c.leads != nil {
+		c.leads.check.forget()
+	}
 	c.wants.puller.SetMembers(c.raft.Electorate().Everyone())
 	c.VotersChanged()
 }

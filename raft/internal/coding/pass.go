@@ -32,7 +32,7 @@ type passes struct {
 	*node
 	ledger   *ledger
 	accounts *accounts
-	// early are units whose entries have yet to come from the leader, push by push, bytes their size.
+	// early are units whose entries have yet to come from the leader, push by push, bytes about their memory.
 	//
 	// Invariant: of entries behind the log, at most maxEarly bytes; no push is empty.
 	early []arrival
@@ -45,8 +45,8 @@ type arrival struct {
 	ents []*pb.Entry
 }
 
-// maxEarly bounds what waits for its header.
-const maxEarly = 1 << 20
+// maxEarly bounds what waits for its header; earlyEntry is about the memory of an entry beside its units.
+const maxEarly, earlyEntry = 1 << 20, 128
 
 // passOn passes on units that a voter has sent: at a learner, and at a voter those from another zone. Most nodes have
 // nothing to pass on, ever.
@@ -66,7 +66,7 @@ func (p *passes) pushed(from uint64, ents []*pb.Entry) {
 	var out parcels
 	var early []*pb.Entry
 	for _, e := range ents {
-		n := len(e.GetData())
+		n := earlyEntry + len(e.GetData())
 		switch {
 		case !p.intact(e):
 		case e.GetIndex() <= p.log.Last().Index:
@@ -93,7 +93,7 @@ func (p *passes) noted() {
 		var out parcels
 		a := &p.early[i]
 		for len(a.ents) > 0 && a.ents[0].GetIndex() <= last {
-			p.bytes -= len(a.ents[0].GetData())
+			p.bytes -= earlyEntry + len(a.ents[0].GetData())
 			p.pack(&out, a.from, a.ents[0])
 			a.ents = a.ents[1:]
 		}
@@ -102,10 +102,10 @@ func (p *passes) noted() {
 	p.early = slices.DeleteFunc(p.early, func(a arrival) bool { return len(a.ents) == 0 })
 }
 
-// intact reports whether units are undamaged, so that nobody takes this node for the culprit.
+// intact reports whether there are units, all undamaged, so that nobody takes this node for the culprit.
 func (p *passes) intact(e *pb.Entry) bool {
 	strips, err := gossip.ParseUnits(e.GetData())
-	return err == nil && !slices.ContainsFunc(strips, func(s ecraft.Strip) bool { return s.Verify() != nil })
+	return err == nil && len(strips) > 0 && !slices.ContainsFunc(strips, func(s ecraft.Strip) bool { return s.Verify() != nil })
 }
 
 // pack adds the units of an entry for the members that are to have them from here.

@@ -172,6 +172,30 @@ func TestEarlyPushesArePassedOnOneByOne(t *testing.T) {
 	require.Zero(t, f.passes.bytes)
 }
 
+// TestEarlyPushesHaveABound: a voter pushes units of entries that never come, of few bytes or of none.
+func TestEarlyPushesHaveABound(t *testing.T) {
+	f, _, units := reading(t)
+	index := uint64(1 << 40)
+	for _, data := range [][]byte{nil, {1, 0}, units(3, forPush, 0).Entries[0].Data} {
+		for range 10 {
+			m := units(3, forPush, 0)
+			m.Entries = nil
+			for range 2000 {
+				index++
+				m.Entries = append(m.Entries, named(ecraft.ID{Term: 1, Index: index}, data))
+			}
+			require.NoError(t, f.Step(m))
+		}
+	}
+	kept := 0
+	for _, a := range f.passes.early {
+		kept += len(a.ents)
+	}
+	require.Positive(t, kept)
+	require.LessOrEqual(t, kept, maxEarly/earlyEntry)
+	require.LessOrEqual(t, f.passes.bytes, maxEarly)
+}
+
 // TestOnlyVotersPushesArePassedOn, and only of undamaged units of entries in which this node was
 // assigned nothing.
 func TestOnlyVotersPushesArePassedOn(t *testing.T) {
