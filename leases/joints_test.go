@@ -103,6 +103,7 @@ func TestPauseOfTheLeaderRemovesNobody(t *testing.T) {
 		s.pass(time.Second)
 		m.pause()
 		s.pass(180 * ms)
+		m.tick() // before the answers that wait
 		m.resume()
 	}
 	s.pass(time.Second)

@@ -15,7 +15,7 @@ import (
 // TestMutants checks, without running them, that every mutant can be put in, and
 // that every directed schedule is there because some mutant fails it.
 func TestMutants(t *testing.T) {
-	all := slices.Concat(table, trials, joints, late, placing, gateways, named, readers, catchUps)
+	all := slices.Concat(table, trials, joints, late, placing, gateways, named, zoned, readers, catchUps)
 	if err := mutate.Check(t.Context(), mutantsOf(all)); err != nil {
 		t.Error(err)
 	}

@@ -55,7 +55,7 @@ var table = []bug{
 	{"a late entry's leader counts its own copy before it is durable", "raft/internal/coding/raise.go",
 		edit("		match := h.match(id)\n		return match >= first", "		match := h.match(id)\n		return id == h.id || match >= first"), "25-leader-and-follower-hang", 0},
 	{"a disk that hangs behind the first late entry is waited for", "raft/internal/coding/raise.go",
-		edit("match >= last.id.Index || ", "match >= first.id.Index || "), "25b-leader-hangs-behind-a-late-entry", 0},
+		edit("match >= last.id.Index || ", "match >= min(first.id.Index, last.id.Index) || "), "25b-leader-hangs-behind-a-late-entry", 0},
 	{"late entries are raised while leadership is handed over", "raft/internal/coding/raise.go",
 		edit("heir != 0 {\n		return\n	}\n	now := h.now()", "heir > 1<<62 {\n		return\n	}\n	now := h.now()"), "TestNothingIsRaisedWhileLeadershipIsHandedOver", 0},
 	{"a late entry does not wait for the leader's own disk, though it gets on", "raft/internal/coding/raise.go",

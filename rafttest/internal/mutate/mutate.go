@@ -96,19 +96,22 @@ func (c Change) Apply(root string) ([]byte, error) {
 	return text, nil
 }
 
-// Check reports mutants that cannot be put into the sources, without running any.
+// Check reports mutants that cannot be put into the sources, or do not compile there, without
+// running any.
 func Check(ctx context.Context, mutants []Mutant) error {
 	root, err := Root(ctx)
+	if err != nil {
+		return err
+	}
+	packages, err := newChecker(ctx, root, mutants)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	seen := map[string]bool{}
 	for _, m := range mutants {
-		for _, c := range m.changes() {
-			if _, err := c.Apply(root); err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", m.What, err))
-			}
+		if err := packages.check(m); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", m.What, err))
 		}
 		if seen[m.What] {
 			errs = append(errs, fmt.Errorf("%s: it is there twice", m.What))
