@@ -106,7 +106,7 @@ func (rn *RawNode) offer() Ready {
 		rd.Snapshot = cloneSnapshot(s)
 	}
 	if soft := r.softState(); soft != rn.toldSoft {
-		rd.SoftState = &soft
+		rd.SoftState = &SoftState{soft.Lead, soft.RaftState} // soft itself stays on the stack
 	}
 	hs := r.hardState()
 	if hs != rn.toldHard {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
-	"google.golang.org/protobuf/proto"
 
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -186,8 +186,8 @@ func (p *coreProcess) tick() {
 }
 
 func (p *coreProcess) receive(_ uint64, data []byte) {
-	m := &pb.Message{}
-	if err := proto.Unmarshal(data, m); err != nil {
+	m, err := wire.UnmarshalRaft(data)
+	if err != nil {
 		p.s.fail(noPanic, "a message does not survive its encoding: %v", err)
 		return
 	}

@@ -46,7 +46,7 @@ func (p *coreProcess) coding() *raft.Coding {
 // message, if sealing is the host's part.
 func (p *coreProcess) sealLate(m *pb.Message) *pb.Message {
 	c := p.s.plan.coded
-	if c == nil || p.n.uncoded || !c.lateSeal || m.GetType() != pb.MsgApp {
+	if c == nil || p.n.uncoded || !c.lateSeal || m.GetType() != pb.MsgApp || len(m.GetEntries()) == 0 {
 		return m
 	}
 	got, err := world.OverWire(wire.Message{Group: hostGroup, From: m.GetFrom(), To: m.GetTo(),

@@ -19,11 +19,10 @@ import (
 type packet struct {
 	from, to uint64
 	data     []byte
-	// lost tells the sender that the packet will not arrive, if the sender is
-	// to know; may be nil.
-	lost func()
-	// arrived tells the sender that the packet did arrive; may be nil.
-	arrived func()
+	// sender is the incarnation of the sending process, which hears of what becomes of the
+	// packet: of a loss if tells is set, of an arrival if snap is. Later processes hear nothing.
+	sender      uint64
+	snap, tells bool
 }
 
 // queueTime bounds the wait for a link: packets with a longer wait are lost.
@@ -40,7 +39,7 @@ func (n *network) send(p packet) {
 	n.Send(p.from, p.to, world.Frame{Bytes: len(p.data), Lost: func() { n.drop(p) }, Arrive: func(again bool) {
 		p := p
 		if again {
-			p.lost, p.arrived = nil, nil
+			p.snap, p.tells = false, false
 		}
 		n.s.node(p.to).receive(p)
 	}})
@@ -48,10 +47,19 @@ func (n *network) send(p packet) {
 
 // drop loses a packet. The sender learns of it, if at all, after a while.
 func (n *network) drop(p packet) {
-	s := n.s
-	if p.lost != nil {
-		s.After(s.net2.Within(s.plan.links.Least, 10*s.plan.links.Most), p.lost)
+	if p.tells {
+		n.hear(p, 10*n.s.plan.links.Most, false)
 	}
+}
+
+// hear has the sender learn, within a time, whether a packet arrived.
+func (n *network) hear(p packet, most time.Duration, arrived bool) {
+	from := n.s.node(p.from)
+	n.s.After(n.s.net2.Within(n.s.plan.links.Least, most), func() {
+		if from.incarnation == p.sender {
+			from.whenAwake(func() { from.proc.hear(p, arrived) })
+		}
+	})
 }
 
 // heldFrame is held for frames of the network, and says whether later frames overtake

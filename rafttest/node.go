@@ -18,6 +18,8 @@ type process interface {
 	tick()
 	// receive takes a packet's bytes.
 	receive(from uint64, data []byte)
+	// hear tells the process whether a packet of its own arrived.
+	hear(p packet, arrived bool)
 	// propose asks that a command be committed. reply is called at most once:
 	// with the command's outcome, when the command was applied here.
 	propose(c command, reply func(result))
@@ -220,10 +222,13 @@ func (n *node) receive(p packet) {
 	case n.paused:
 		n.waiting++
 	}
-	s.reach.Delivered++
-	n.whenAwake(func() { n.proc.receive(p.from, p.data) })
-	if p.arrived != nil {
-		s.After(s.net2.Within(s.plan.links.Least, s.plan.links.Most), p.arrived)
+	if s.reach.Delivered++; n.paused {
+		n.frozen = append(n.frozen, func() { n.proc.receive(p.from, p.data) })
+	} else { // most: whenAwake would cost an allocation
+		n.proc.receive(p.from, p.data)
+	}
+	if p.snap {
+		s.net.hear(p, s.plan.links.Most, true)
 	}
 }
 

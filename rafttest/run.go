@@ -14,7 +14,8 @@ import (
 )
 
 // mostEvents bounds a run: a run with more events makes no progress. The busiest that ends has a million (TestCoded, seed 1424).
-const mostEvents = 2_000_000
+// A run with a planted bug may loop, and has some ten thousand otherwise.
+const mostEvents, mostPlanted = 2_000_000, 200_000
 
 // run runs the cluster drawn by the seed, and reports the result.
 func run(seed uint64, opts options) runResult {
@@ -92,8 +93,12 @@ func (s *sim) live(seed uint64) {
 	if s.plan.coded == nil || s.plan.coded.brief == nil {
 		s.At(s.plan.duration, s.beginFinale)
 	}
+	most := mostEvents
+	if s.opts.Bug != noBug {
+		most = mostPlanted
+	}
 	for n := 0; s.failure == nil && !s.end.done; n++ {
-		if n > mostEvents {
+		if n > most {
 			s.fail(liveness, "%d events, and no end", n)
 			return
 		}

@@ -232,13 +232,13 @@ func (p *hostProcess) Send(messages []wire.Message) {
 // send puts a message into a frame and gives it to the network.
 func (p *hostProcess) send(m wire.Message) {
 	s, n := p.s, p.n
-	pkt := packet{from: n.id, to: m.To, data: world.Encoded(m)}
+	pkt := packet{from: n.id, to: m.To, data: world.Encoded(m), sender: n.incarnation}
 	_, isSnapshot := m.Body.(wire.Chunk)
-	if isSnapshot && s.opts.Bug != silentLoss || !isSnapshot && !s.rng.Chance(s.plan.silent) {
-		pkt.lost = n.bound(func() { p.drive.Unreachable(m.To) })
-	}
+	pkt.tells = isSnapshot && s.opts.Bug != silentLoss || !isSnapshot && !s.rng.Chance(s.plan.silent)
 	s.net.send(pkt)
 }
+
+func (p *hostProcess) hear(lost packet, _ bool) { p.drive.Unreachable(lost.to) }
 
 // patience is how long a node waits for the other end of a snapshot.
 func (p *hostProcess) patience() time.Duration {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
-	"google.golang.org/protobuf/proto"
 
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -245,28 +245,24 @@ func (p *coreProcess) send(m *pb.Message) {
 	if m = s.spoil(m); m == nil || s.mayBreak(m) {
 		return
 	}
-	data, err := proto.Marshal(m)
-	if err != nil {
-		s.fail(noPanic, "node %d: %s does not encode: %v", n.id, m.GetType(), err)
-		return
-	}
-	pkt := packet{from: n.id, to: to, data: data}
 	snap := m.GetType() == pb.MsgSnap
 	if snap {
 		s.reach.SnapshotsSent++
-		pkt.arrived = n.bound(func() {
-			p.rn.ReportSnapshot(to, raft.SnapshotFinish)
-			p.did(nil)
-		})
 	}
-	if snap && s.opts.Bug != silentLoss || !snap && !s.rng.Chance(s.plan.silent) {
-		pkt.lost = n.bound(func() {
-			if snap {
-				p.rn.ReportSnapshot(to, raft.SnapshotFailure)
-			}
-			p.rn.ReportUnreachable(to)
-			p.did(nil)
-		})
+	tells := snap && s.opts.Bug != silentLoss || !snap && !s.rng.Chance(s.plan.silent)
+	s.net.send(packet{from: n.id, to: to, data: wire.MarshalRaft(m), sender: n.incarnation, snap: snap, tells: tells})
+}
+
+func (p *coreProcess) hear(of packet, arrived bool) {
+	status := raft.SnapshotFinish
+	if !arrived {
+		status = raft.SnapshotFailure
 	}
-	s.net.send(pkt)
+	if of.snap {
+		p.rn.ReportSnapshot(of.to, status)
+	}
+	if !arrived {
+		p.rn.ReportUnreachable(of.to)
+	}
+	p.did(nil)
 }

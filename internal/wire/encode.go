@@ -109,6 +109,16 @@ func (e *encoder) seal(bufs net.Buffers) (net.Buffers, uint32) {
 	return bufs, crc
 }
 
+// joined returns the whole behind the room for a header as one piece.
+func (e *encoder) joined() []byte {
+	b, from := make([]byte, 0, e.len()-HeaderLen), HeaderLen
+	for _, c := range e.cuts {
+		b = append(append(b, e.arena[from:c.at]...), c.data...)
+		from = c.at
+	}
+	return append(b, e.arena[from:]...)
+}
+
 // AppendMessage adds a message to the frame.
 func (f *Frame) AppendMessage(m Message) {
 	if len(f.enc.arena) == 0 {

@@ -3,7 +3,12 @@
 
 package wire
 
-import "fmt"
+import (
+	"fmt"
+	"sync"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
 
 // MarshalBinary returns the message in a form of its own, without a frame, for transports
 // that have another framing. It implements encoding.BinaryMarshaler. An error wraps
@@ -48,4 +53,22 @@ func (m *Message) UnmarshalBinary(b []byte) error {
 	got[0].Background = b[0] == 1
 	*m = got[0]
 	return nil
+}
+
+var encoders = sync.Pool{New: func() any { return new(encoder) }}
+
+// MarshalRaft is proto.Marshal of a Raft message: what a frame has of it.
+func MarshalRaft(m *pb.Message) []byte {
+	e := encoders.Get().(*encoder)
+	defer encoders.Put(e)
+	e.reset()
+	defer e.reset()
+	Raft{Message: m}.encode(e)
+	return e.joined()
+}
+
+// UnmarshalRaft is the inverse of MarshalRaft. The message does not share memory with b.
+func UnmarshalRaft(b []byte) (*pb.Message, error) {
+	r, err := (&decoder{}).raft(b)
+	return r.Message, err
 }

@@ -239,6 +239,13 @@ func TestRaftMessageIsProtobuf(t *testing.T) {
 	require.NoError(t, proto.Unmarshal(whole[HeaderLen:], got))
 	require.True(t, proto.Equal(m.Message, got))
 	require.Equal(t, proto.Size(m.Message), len(whole)-HeaderLen)
+	require.Equal(t, whole[HeaderLen:], MarshalRaft(m.Message))
+	again, err := UnmarshalRaft(whole[HeaderLen:])
+	require.NoError(t, err)
+	require.True(t, proto.Equal(m.Message, again))
+	for _, e := range append(m.Entries, &pb.Entry{}, &pb.Entry{Data: []byte{}}) {
+		require.Equal(t, proto.Size(e), EntrySize(e))
+	}
 }
 
 func TestUnknownKindsAreLeftOut(t *testing.T) {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/replica"
@@ -147,7 +145,7 @@ func (m *member) Append(a *replica.Append) {
 	c := &m.n.w.plan.costs
 	var cost time.Duration
 	for _, e := range a.Write.Entries {
-		cost += c.Entry + per(proto.Size(e), c.LogKiB)
+		cost += c.Entry + per(wire.EntrySize(e), c.LogKiB)
 	}
 	m.n.cpu.Add(func() (time.Duration, func()) {
 		return cost, func() { m.n.disk.put(logWork{m: m, append: a, number: number}) }
