@@ -22,6 +22,9 @@ type Bed struct {
 	Time      time.Duration // that is measured, of each run
 	Value     int           // bytes of a command
 	Seed      uint64
+	// Processors, unless 0, is the number of processors of the one machine on which all processes run, with the clients', whose
+	// calls cost them what they cost the servers. Else each process has a machine with one processor, and clients cost nothing.
+	Processors int
 }
 
 // Plan is a deployment and its load.

@@ -5,6 +5,7 @@ package compartments
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -16,12 +17,22 @@ import (
 // realSync is about what a write to a log takes on a small virtual machine's disk.
 const realSync = time.Millisecond
 
+// realDelay is about what a frame takes within a machine.
+const realDelay = 10 * time.Microsecond
+
+// realBed is a bed on which simulated processes share a machine, as real ones do that are measured.
+func realBed(c costs.Costs, value int) Bed {
+	bed := Default().Bed
+	bed.Costs, bed.Value, bed.Delay, bed.Sync, bed.Processors = c, value, realDelay, realSync, runtime.NumCPU()
+	return bed
+}
+
 // BesideReal sets processor time of real processes beside that of simulated ones under the same loads,
 // all at the leader: here the batches, frames and rounds are the simulation's, too.
 func BesideReal(samples []costs.Sample, fitted costs.Costs) (lab.Table, error) {
 	samples = costs.Sum(samples)
 	t := lab.Table{
-		Title: fmt.Sprintf("Processor time a command, of real processes and of a simulation of the same loads (`weftbench compartments`, writes durable after %v), in µs:", realSync),
+		Title: fmt.Sprintf("Processor time a command, of real processes and of a simulation of the same loads on one machine with %d processors (`weftbench compartments`, writes durable after %v), in µs:", runtime.NumCPU(), realSync),
 		Rows:  [][]string{{"load", "leader", "simulated", "off by", "followers", "simulated", "off by"}},
 	}
 	size := 0 // the smallest
@@ -36,8 +47,7 @@ func BesideReal(samples []costs.Sample, fitted costs.Costs) (lab.Table, error) {
 		if !samples[i].Leader || way < 0 || l.Spread || l.Gateways > 0 || l.Size != size {
 			continue
 		}
-		bed := Default().Bed
-		bed.Costs, bed.Sync, bed.Value = fitted, realSync, l.Size
+		bed := realBed(fitted, l.Size)
 		o, err := run(bed, Plan{Members: voters, Groups: 1, Batches: l.Batches, Way: hostnode.Kind(way), Clients: l.Clients})
 		if err != nil {
 			return t, fmt.Errorf("%v: %w", l, err)

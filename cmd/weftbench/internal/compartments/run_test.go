@@ -111,3 +111,32 @@ func TestQueriesCostTheGatewayAndItsHome(t *testing.T) {
 	}
 	require.Greater(t, asked(nil), 2*asked(replica.QuorumRead{}), "ReadIndex has the leader ask a majority; a quorum read asks the leader as one of them")
 }
+
+// TestFewClientsWakeProcessesMoreOften has sleeps alone cost something: many clients' work finds processes awake.
+func TestFewClientsWakeProcessesMoreOften(t *testing.T) {
+	b := bed()
+	b.Costs = costs.Costs{Sleep: 10 * time.Microsecond, Lean: time.Microsecond}
+	at := func(clients int) Outcome {
+		o, err := run(b, Plan{Members: 3, Groups: 1, Batches: true, Clients: clients})
+		require.NoError(t, err)
+		return o
+	}
+	one, many := at(1), at(300)
+	require.Greater(t, one.LeaderPer, 2*b.Costs.Wake(), "a call, and what followers and the disk answer, wake the leader")
+	require.Less(t, many.LeaderPer, one.LeaderPer/10)
+}
+
+// TestProcessesOnOneMachineTakeTimeFromEachOther compares a machine for each process with one for all, where clients take their part.
+func TestProcessesOnOneMachineTakeTimeFromEachOther(t *testing.T) {
+	at := func(processors int) Outcome {
+		b := bed()
+		b.Processors = processors
+		o, err := run(b, Plan{Members: 3, Groups: 1, Batches: true, Way: hostnode.RPC, Clients: 300})
+		require.NoError(t, err)
+		return o
+	}
+	apart, together, crowded := at(0), at(2), at(1)
+	require.Less(t, together.Writes, apart.Writes)
+	require.Less(t, crowded.Writes, 0.7*together.Writes)
+	require.InDelta(t, 1, crowded.Writes*(crowded.AllPer+costs.Fitted.RPC).Seconds(), 0.05, "clients take the rest")
+}

@@ -26,6 +26,9 @@ type sim struct {
 	groups    []*group
 	err       error
 	load      load
+	// shared is the processors of Bed.Processors, and own those of the clients' process; nil with a machine for each process.
+	shared *world.Processors
+	own    []*world.CPU
 }
 
 // group is a Raft group.
@@ -81,6 +84,7 @@ func newSim(bed Bed, plan Plan) (*sim, error) {
 	w := &sim{Bed: bed, plan: plan, draws: world.NewDraws(bed.Seed, 1)}
 	w.net = world.NewNetwork(&w.Agenda, world.NewDraws(bed.Seed, 2), plan.Machines(), &world.Traits{Least: bed.Delay, Rate: bed.Rate})
 	w.setApart()
+	w.setTogether()
 	for id := range uint64(plan.Machines()) {
 		p := &process{w: w, id: id + 1, kind: "member", log: writer{disk: world.NewSpindle(&w.Agenda)}}
 		switch {
@@ -90,6 +94,7 @@ func newSim(bed Bed, plan Plan) (*sim, error) {
 			p.kind = "reader"
 		}
 		p.cpu.After = w.After
+		p.cpu.Wake, p.cpu.Share = bed.Costs.Wake(), w.shared
 		w.processes = append(w.processes, p)
 		w.After(w.draws.Within(0, tick), p.tick)
 	}
@@ -111,6 +116,17 @@ func newSim(bed Bed, plan Plan) (*sim, error) {
 		return nil, w.err
 	}
 	return w, nil
+}
+
+// setTogether has all processes share processors.
+func (w *sim) setTogether() {
+	if w.Processors == 0 {
+		return
+	}
+	w.shared = &world.Processors{Free: w.Processors}
+	for range w.Processors {
+		w.own = append(w.own, &world.CPU{After: w.After, Wake: w.Costs.Wake(), Share: w.shared})
+	}
 }
 
 // found begins a group.

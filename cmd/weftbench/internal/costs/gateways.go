@@ -16,6 +16,7 @@ type Share struct {
 	Rate                      float64       // calls a second
 	Leader, Follower, Gateway time.Duration // a call: of the leader, of all followers, of all gateways
 	Counted                   time.Duration // a call: what the leader's work takes by Fitted
+	Bytes                     time.Duration // of Counted, what bytes take: received, written and sent
 }
 
 // MostGateways is the most gateways of a load.
@@ -47,7 +48,7 @@ func shareOf(s []Sample) Share {
 	for i, x := range s {
 		switch {
 		case i == 0:
-			sh.Leader, sh.Counted = x.CPU/calls, Fitted.Of(x.Work)/calls
+			sh.Leader, sh.Counted, sh.Bytes = x.CPU/calls, Fitted.Of(x.Work)/calls, Fitted.ofBytes().Of(x.Work)/calls
 		case x.Gateway:
 			sh.Gateway += x.CPU / calls
 		default:
