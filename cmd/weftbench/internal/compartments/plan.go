@@ -46,6 +46,8 @@ type Plan struct {
 	Reads float64
 	// Policy is how these reads come about; nil is ReadIndex.
 	Policy replica.ReadPolicy
+	// Leases has all voters be responders of roster leases, which answer reads without asking anybody.
+	Leases bool
 	// ReadClients are clients that only read, at each reader.
 	ReadClients int
 	// Names has leaders send names in the place of batches that the receiver forwarded.
@@ -73,6 +75,7 @@ func (p Plan) Machines() int { return p.Members + p.Readers + p.Gateways }
 
 // ticks of replicas.
 const (
+	leaseTime     = 4 * tick
 	tick          = 50 * time.Millisecond
 	electionTicks = 10
 )

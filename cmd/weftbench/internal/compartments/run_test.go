@@ -103,6 +103,11 @@ func TestQueriesCostTheGatewayAndItsHome(t *testing.T) {
 		require.InDelta(t, 20*time.Microsecond, o.AllPer, float64(time.Microsecond), p.readsBy())
 		require.Zero(t, o.LeaderCall, "the home is a follower")
 	}
+	o, err := run(b, Plan{Members: 3, Groups: 1, Batches: true, Gateways: 1, Clients: 1, Reads: 1, Leases: true})
+	require.NoError(t, err)
+	require.InDelta(t, 20*time.Microsecond, o.AllPer, float64(time.Microsecond), "roster leases")
+	// To the gateway, to its home and back, and to the client; with time for the reads alone.
+	require.Equal(t, 4*b.Delay+2*b.Costs.Read, o.Median.Round(time.Microsecond), "a responder asks nobody")
 	b.Costs = costs.Costs{Message: time.Microsecond}
 	asked := func(policy replica.ReadPolicy) time.Duration {
 		o, err := run(b, Plan{Members: 3, Groups: 1, Batches: true, Gateways: 1, Clients: 1, Reads: 1, Policy: policy})

@@ -17,7 +17,12 @@ import (
 )
 
 // readsBy names how the reads of a plan come about.
-func (p Plan) readsBy() string { return hostnode.Policies[slices.Index(policies, p.Policy)] }
+func (p Plan) readsBy() string {
+	if p.Leases {
+		return "roster leases"
+	}
+	return hostnode.Policies[slices.Index(policies, p.Policy)]
+}
 
 // policies are how reads come about, in the order of hostnode.Policies.
 var policies = []replica.ReadPolicy{nil, replica.QuorumRead{}}

@@ -105,14 +105,14 @@ func newSim(bed Bed, plan Plan) (*sim, error) {
 	}
 	elected := func() bool {
 		for _, g := range w.groups {
-			if g.leader().core.State().Role != raft.StateLeader {
+			if g.leader().core.State().Role != raft.StateLeader || plan.Leases && !g.responds() {
 				return false
 			}
 		}
 		return true
 	}
 	if !w.until(10*time.Second, elected) {
-		w.fail("not each group has its leader")
+		w.fail("not each group has its leader, and its responders")
 		return nil, w.err
 	}
 	return w, nil
@@ -153,7 +153,11 @@ func (w *sim) found(g *group) error {
 			g.readers = append(g.readers, m)
 		}
 	}
-	g.leader().campaign()
+	campaigns := time.Duration(0)
+	if w.plan.Leases {
+		campaigns = leaseTime + tick // a member votes a lease after its start
+	}
+	w.After(campaigns, g.leader().campaign)
 	for _, p := range w.processes[w.plan.Members+w.plan.Readers:] {
 		x, err := newGateway(p, g)
 		if err != nil {
@@ -162,6 +166,11 @@ func (w *sim) found(g *group) error {
 		p.ends[g.id-1] = x
 	}
 	return nil
+}
+
+// responds reports whether all voters answer reads by their leases.
+func (g *group) responds() bool {
+	return !slices.ContainsFunc(g.voters, func(m *member) bool { return !m.r.Status().Leases.Stable })
 }
 
 func (g *group) leader() *member { return g.voters[0] }
