@@ -5,6 +5,7 @@ package compartments
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"time"
@@ -35,20 +36,9 @@ func BesideReal(samples []costs.Sample, fitted costs.Costs) (lab.Table, error) {
 		Title: fmt.Sprintf("Processor time a command, of real processes and of a simulation of the same loads on one machine with %d processors (`weftbench compartments`, writes durable after %v), in µs:", runtime.NumCPU(), realSync),
 		Rows:  [][]string{{"load", "leader", "simulated", "off by", "followers", "simulated", "off by"}},
 	}
-	size := 0 // the smallest
-	for _, s := range samples {
-		if n := s.Load.Size; n > 0 && (size == 0 || n < size) {
-			size = n
-		}
-	}
-	for i := range samples {
+	for _, i := range besides(samples) {
 		l := samples[i].Load
-		way := slices.Index([]string{hostnode.Lean.String(), hostnode.RPC.String()}, l.Way)
-		if !samples[i].Leader || way < 0 || l.Spread || l.Gateways > 0 || l.Size != size {
-			continue
-		}
-		bed := realBed(fitted, l.Size)
-		o, err := run(bed, Plan{Members: voters, Groups: 1, Batches: l.Batches, Way: hostnode.Kind(way), Clients: l.Clients})
+		o, err := run(realBed(fitted, l.Size), planOfLoad(l))
 		if err != nil {
 			return t, fmt.Errorf("%v: %w", l, err)
 		}
@@ -62,6 +52,54 @@ func BesideReal(samples []costs.Sample, fitted costs.Costs) (lab.Table, error) {
 		t.Rows = append(t.Rows, row)
 	}
 	return t, nil
+}
+
+// besides returns the places of the leaders' samples of loads that are simulated: of clients that write the smallest commands at the leader.
+func besides(samples []costs.Sample) (places []int) {
+	size := 0
+	for _, s := range samples {
+		if n := s.Load.Size; n > 0 && (size == 0 || n < size) {
+			size = n
+		}
+	}
+	for i, s := range samples {
+		l := s.Load
+		if s.Leader && !l.Spread && l.Gateways == 0 && l.Size == size && (l.Way == hostnode.Lean.String() || l.Way == hostnode.RPC.String()) {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+// FitWake returns what a simulated process takes when it wakes, by the loads of the fewest clients: there threads sleep between nearly any
+// two pieces of work, and so often as simulated processes wake, times the number of their threads.
+func FitWake(samples []costs.Sample, fitted costs.Costs) (time.Duration, error) {
+	samples = costs.Sum(samples)
+	places := besides(samples)
+	fewest := math.MaxInt
+	for _, i := range places {
+		fewest = min(fewest, samples[i].Load.Clients)
+	}
+	places = slices.DeleteFunc(places, func(i int) bool { return samples[i].Load.Clients > fewest })
+	fitted.Wake = fitted.Sleep
+	for range 4 { // what waking takes changes how often processes wake
+		sleeps, wakes := 0.0, 0.0
+		for _, i := range places {
+			l := samples[i].Load
+			o, err := run(realBed(fitted, l.Size), planOfLoad(l))
+			if err != nil {
+				return 0, fmt.Errorf("%v: %w", l, err)
+			}
+			for _, s := range samples[i : i+voters] {
+				sleeps += s.Work.Sleeps / max(s.Work.Applied, 1)
+			}
+			wakes += o.Wakes
+		}
+		if wakes > 0 {
+			fitted.Wake = time.Duration(float64(fitted.Sleep) * sleeps / wakes)
+		}
+	}
+	return fitted.Wake, nil
 }
 
 func perCommand(s costs.Sample) time.Duration {

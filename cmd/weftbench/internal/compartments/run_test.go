@@ -117,17 +117,17 @@ func TestQueriesCostTheGatewayAndItsHome(t *testing.T) {
 	require.Greater(t, asked(nil), 2*asked(replica.QuorumRead{}), "ReadIndex has the leader ask a majority; a quorum read asks the leader as one of them")
 }
 
-// TestFewClientsWakeProcessesMoreOften has sleeps alone cost something: many clients' work finds processes awake.
+// TestFewClientsWakeProcessesMoreOften has little but waking cost something: many clients' work finds processes awake.
 func TestFewClientsWakeProcessesMoreOften(t *testing.T) {
 	b := bed()
-	b.Costs = costs.Costs{Sleep: 10 * time.Microsecond, Lean: time.Microsecond}
+	b.Costs = costs.Costs{Wake: 40 * time.Microsecond, Lean: time.Microsecond}
 	at := func(clients int) Outcome {
 		o, err := run(b, Plan{Members: 3, Groups: 1, Batches: true, Clients: clients})
 		require.NoError(t, err)
 		return o
 	}
 	one, many := at(1), at(300)
-	require.Greater(t, one.LeaderPer, 2*b.Costs.Wake(), "a call, and what followers and the disk answer, wake the leader")
+	require.Greater(t, one.LeaderPer, 2*b.Costs.Wake, "a call, and what followers and the disk answer, wake the leader")
 	require.Less(t, many.LeaderPer, one.LeaderPer/10)
 }
 
@@ -144,4 +144,24 @@ func TestProcessesOnOneMachineTakeTimeFromEachOther(t *testing.T) {
 	require.Less(t, together.Writes, apart.Writes)
 	require.Less(t, crowded.Writes, 0.7*together.Writes)
 	require.InDelta(t, 1, crowded.Writes*(crowded.AllPer+costs.Fitted.RPC).Seconds(), 0.05, "clients take the rest")
+}
+
+// TestWakeIsFittedToTheSleepsOfFewClients makes samples of a process whose threads sleep five times where a simulated one wakes once.
+func TestWakeIsFittedToTheSleepsOfFewClients(t *testing.T) {
+	c := costs.Costs{Sleep: 10 * time.Microsecond, RPC: time.Microsecond, Wake: 50 * time.Microsecond}
+	var samples []costs.Sample
+	for _, clients := range []int{300, 2} {
+		l := costs.Load{Way: "rpc", Size: 16, Clients: clients, Batches: true}
+		o, err := run(realBed(c, l.Size), planOfLoad(l))
+		require.NoError(t, err)
+		for i := range voters {
+			s := costs.Sample{Load: l, Leader: i == 0}
+			s.Work.Applied, s.Work.Sleeps = 1000, 5000*o.Wakes/voters
+			samples = append(samples, s)
+		}
+	}
+	c.Wake = 0
+	wake, err := FitWake(samples, c)
+	require.NoError(t, err)
+	require.InEpsilon(t, 50*time.Microsecond, wake, 0.02)
 }

@@ -122,7 +122,7 @@ func bedOf(l costs.Load) Bed {
 }
 
 func planOfLoad(l costs.Load) Plan {
-	p := Plan{Members: voters, Groups: 1, Batches: true, Gateways: l.Gateways, Clients: l.Clients}
+	p := Plan{Members: voters, Groups: 1, Batches: l.Batches, Gateways: l.Gateways, Clients: l.Clients}
 	if l.Way == hostnode.RPC.String() {
 		p.Way = hostnode.RPC
 	}

@@ -94,7 +94,7 @@ func newSim(bed Bed, plan Plan) (*sim, error) {
 			p.kind = "reader"
 		}
 		p.cpu.After = w.After
-		p.cpu.Wake, p.cpu.Share = bed.Costs.Wake(), w.shared
+		p.cpu.Wake, p.cpu.Share = bed.Costs.Wake, w.shared
 		w.processes = append(w.processes, p)
 		w.After(w.draws.Within(0, tick), p.tick)
 	}
@@ -125,7 +125,7 @@ func (w *sim) setTogether() {
 	}
 	w.shared = &world.Processors{Free: w.Processors}
 	for range w.Processors {
-		w.own = append(w.own, &world.CPU{After: w.After, Wake: w.Costs.Wake(), Share: w.shared})
+		w.own = append(w.own, &world.CPU{After: w.After, Wake: w.Costs.Wake, Share: w.shared})
 	}
 }
 

@@ -23,6 +23,9 @@ type Costs struct {
 	// Sleep is a sleep of a thread of the process, with what wakes it: the scheduler's work and the kernel's. Work that comes
 	// while threads are awake costs none, so few clients' work costs more than that of many.
 	Sleep time.Duration
+	// Wake is what a simulated process takes beside its work when it had none before. Several threads of a real one sleep meanwhile:
+	// see compartments.FitWake. It is no part of Of.
+	Wake time.Duration
 	// A frame between processes, and 1024 bytes of frames, at the sender and at the receiver.
 	FrameOut, FrameIn, KiBOut, KiBIn time.Duration
 	Message                          time.Duration // a message in a frame, at either end
@@ -87,14 +90,6 @@ func (c Costs) Of(w Work) time.Duration {
 func (c Costs) ofBytes() Costs {
 	return Costs{KiBOut: c.KiBOut, KiBIn: c.KiBIn, LogKiB: c.LogKiB, CallKiB: c.CallKiB}
 }
-
-// sleepsPerWake is how often threads sleep between two times at which a process as a whole has nothing to do: those at the
-// network, the log, the state machine and the clients. A simulated process has one thread. BesideReal in package compartments
-// compares the two.
-const sleepsPerWake = 4
-
-// Wake is what a simulated process takes beside its work when it wakes.
-func (c Costs) Wake() time.Duration { return sleepsPerWake * c.Sleep }
 
 // PerKiB returns the time of bytes, given the time of a KiB.
 func PerKiB(bytes int, kib time.Duration) time.Duration {

@@ -102,7 +102,7 @@ func (c Costs) rows() [][]string {
 	for _, t := range c.terms() {
 		rows = append(rows, []string{t.name, t.unit, strconv.FormatFloat(t.cost.Seconds()*1e6, 'f', 3, 64)})
 	}
-	return rows
+	return append(rows, []string{"wake", "a simulated process that had no work, instead of sleeps", strconv.FormatFloat(c.Wake.Seconds()*1e6, 'f', 3, 64)})
 }
 
 // Source returns fitted.go with these costs.
