@@ -47,9 +47,6 @@ func newCosts() *cobra.Command {
 					return err
 				}
 				f := costs.Fit(costs.Sum(samples))
-				if f.Costs.Wake, err = compartments.FitWake(samples, f.Costs); err != nil {
-					return err
-				}
 				fmt.Fprint(cfg.Progress, f.Costs.Source())
 				beside, err := compartments.BesideReal(samples, f.Costs)
 				if err != nil {

@@ -19,10 +19,8 @@ type CPU struct {
 	// means once.
 	Speed func() int
 	Spent time.Duration
-	// Wake is what the first task takes beside its cost if the processor had nothing to do before; Wakes is
-	// how often that was.
-	Wake  time.Duration
-	Wakes int
+	// Wake is what the first task takes beside its cost if the processor had nothing to do before.
+	Wake time.Duration
 	// Share, unless nil, is the machine's processors, for which processes wait for each other.
 	Share *Processors
 
@@ -55,7 +53,6 @@ func (c *CPU) begin() {
 	}
 	if c.idle {
 		c.idle = false
-		c.Wakes++
 		cost += c.Wake
 	}
 	c.Spent += cost

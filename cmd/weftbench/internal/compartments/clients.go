@@ -25,7 +25,6 @@ type Outcome struct {
 	// AllPer is the processor time of all processes, and AllBytes what they sent, for a call.
 	AllPer   time.Duration
 	AllBytes float64
-	Wakes    float64 // of all processes' processors, for a call
 }
 
 // Use is how busy the processors of a kind of process are.
@@ -82,7 +81,7 @@ func run(bed Bed, plan Plan) (Outcome, error) {
 		w.fail("%d clients have no answer", w.load.waits)
 	}
 	spent, sent := w.spent()
-	crossed, wakes := w.crossed(), w.wakes()
+	crossed := w.crossed()
 	w.load.counts = true
 	begun := w.Now()
 	w.until(bed.Time, func() bool { return false })
@@ -100,7 +99,6 @@ func run(bed Bed, plan Plan) (Outcome, error) {
 	}
 	if n := w.load.writes + w.load.reads; n > 0 {
 		o.AllPer, o.AllBytes = o.AllPer/time.Duration(n), o.AllBytes/float64(n)
-		o.Wakes = float64(w.wakes()-wakes) / float64(n)
 	}
 	lead := int(w.groups[0].leader().id) - 1
 	if n := w.load.writes + w.load.reads; n > 0 {
@@ -121,14 +119,6 @@ func (w *sim) spent() (cpu []time.Duration, sent []int) {
 		cpu, sent = append(cpu, p.cpu.Spent), append(sent, p.sent)
 	}
 	return cpu, sent
-}
-
-// wakes returns how often processors have had no work and got some.
-func (w *sim) wakes() (n int) {
-	for _, p := range w.processes {
-		n += p.cpu.Wakes
-	}
-	return n
 }
 
 // crossed returns the bytes that went from zone to zone so far.

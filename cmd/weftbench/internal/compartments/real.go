@@ -5,9 +5,7 @@ package compartments
 
 import (
 	"fmt"
-	"math"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
@@ -69,37 +67,6 @@ func besides(samples []costs.Sample) (places []int) {
 		}
 	}
 	return places
-}
-
-// FitWake returns what a simulated process takes when it wakes, by the loads of the fewest clients: there threads sleep between nearly any
-// two pieces of work, and so often as simulated processes wake, times the number of their threads.
-func FitWake(samples []costs.Sample, fitted costs.Costs) (time.Duration, error) {
-	samples = costs.Sum(samples)
-	places := besides(samples)
-	fewest := math.MaxInt
-	for _, i := range places {
-		fewest = min(fewest, samples[i].Load.Clients)
-	}
-	places = slices.DeleteFunc(places, func(i int) bool { return samples[i].Load.Clients > fewest })
-	fitted.Wake = fitted.Sleep
-	for range 4 { // what waking takes changes how often processes wake
-		sleeps, wakes := 0.0, 0.0
-		for _, i := range places {
-			l := samples[i].Load
-			o, err := run(realBed(fitted, l.Size), planOfLoad(l))
-			if err != nil {
-				return 0, fmt.Errorf("%v: %w", l, err)
-			}
-			for _, s := range samples[i : i+voters] {
-				sleeps += s.Work.Sleeps / max(s.Work.Applied, 1)
-			}
-			wakes += o.Wakes
-		}
-		if wakes > 0 {
-			fitted.Wake = time.Duration(float64(fitted.Sleep) * sleeps / wakes)
-		}
-	}
-	return fitted.Wake, nil
 }
 
 func perCommand(s costs.Sample) time.Duration {

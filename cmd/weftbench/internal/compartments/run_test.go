@@ -145,23 +145,3 @@ func TestProcessesOnOneMachineTakeTimeFromEachOther(t *testing.T) {
 	require.Less(t, crowded.Writes, 0.7*together.Writes)
 	require.InDelta(t, 1, crowded.Writes*(crowded.AllPer+costs.Fitted.RPC).Seconds(), 0.05, "clients take the rest")
 }
-
-// TestWakeIsFittedToTheSleepsOfFewClients makes samples of a process whose threads sleep five times where a simulated one wakes once.
-func TestWakeIsFittedToTheSleepsOfFewClients(t *testing.T) {
-	c := costs.Costs{Sleep: 10 * time.Microsecond, RPC: time.Microsecond, Wake: 50 * time.Microsecond}
-	var samples []costs.Sample
-	for _, clients := range []int{300, 2} {
-		l := costs.Load{Way: "rpc", Size: 16, Clients: clients, Batches: true}
-		o, err := run(realBed(c, l.Size), planOfLoad(l))
-		require.NoError(t, err)
-		for i := range voters {
-			s := costs.Sample{Load: l, Leader: i == 0}
-			s.Work.Applied, s.Work.Sleeps = 1000, 5000*o.Wakes/voters
-			samples = append(samples, s)
-		}
-	}
-	c.Wake = 0
-	wake, err := FitWake(samples, c)
-	require.NoError(t, err)
-	require.InEpsilon(t, 50*time.Microsecond, wake, 0.02)
-}

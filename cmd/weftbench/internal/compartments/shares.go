@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
 	"github.com/weftraft/weft/cmd/weftbench/internal/hostnode"
@@ -91,7 +92,7 @@ func leftTable(sizes []int, shares []costs.Share) lab.Table {
 	for _, size := range sizes {
 		t.Rows[0] = append(t.Rows[0], lab.Bytes(size))
 	}
-	above := map[string][]float64{} // by size: the shares of bytes
+	above := map[int][]costs.Share{} // by size
 	for _, s := range shares {
 		l := s.Load
 		if l.Gateways == 0 || l.Read != "" {
@@ -103,17 +104,28 @@ func leftTable(sizes []int, shares []costs.Share) lab.Table {
 		left, last := leaves(shares, s), &t.Rows[len(t.Rows)-1]
 		*last = append(*last, fmt.Sprintf("%.2f (%.2f)", left, float64(s.Bytes)/float64(direct(shares, s).Leader)))
 		if left > wanted[l.Way] {
-			above[lab.Bytes(l.Size)] = append(above[lab.Bytes(l.Size)], float64(s.Bytes)/float64(s.Counted))
+			above[l.Size] = append(above[l.Size], s)
 		}
 	}
 	for _, size := range sizes {
-		if bytes := above[lab.Bytes(size)]; len(bytes) > 0 {
-			t.Notes = append(t.Notes, fmt.Sprintf("More than wanted is left of writes of %s in %d rows, where bytes take %.0f to %.0f%% of what the leader's work takes with gateways, by the costs of costs.md.\n"+
-				"Gateways take calls off the leader, and no bytes: it receives, writes and sends to each follower what it did before.",
-				lab.Bytes(size), len(bytes), 100*slices.Min(bytes), 100*slices.Max(bytes)))
+		if s := above[size]; len(s) > 0 {
+			t.Notes = append(t.Notes, fmt.Sprintf("More than wanted is left of writes of %s in %d rows. By the costs of costs.md bytes take %s of the leader's time for its work there, and sleeps of\n"+
+				"threads %s.", lab.Bytes(size), len(s), shareOfCounted(s, func(s costs.Share) time.Duration { return s.Bytes }),
+				shareOfCounted(s, func(s costs.Share) time.Duration { return s.Sleeps })))
 		}
 	}
+	t.Notes = append(t.Notes, "Gateways take calls off the leader, and no bytes: the leader receives, writes and sends to each follower what it did before. A batch of few commands wakes\n"+
+		"the leader's threads as often as one of many.")
 	return t
+}
+
+// shareOfCounted returns what a part takes of the leader's time for the work that it counted: from the least to the most.
+func shareOfCounted(shares []costs.Share, part func(costs.Share) time.Duration) string {
+	var all []float64
+	for _, s := range shares {
+		all = append(all, float64(part(s))/float64(max(s.Counted, 1)))
+	}
+	return fmt.Sprintf("%s to %s", percent(slices.Min(all)), percent(slices.Max(all)))
 }
 
 // bedOf and planOfLoad return a load's simulation.

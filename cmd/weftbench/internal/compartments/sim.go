@@ -195,7 +195,7 @@ func (w *sim) fail(format string, args ...any) {
 func (p *process) tick() {
 	p.w.After(tick, p.tick)
 	p.cpu.Add(func() (time.Duration, func()) {
-		return time.Duration(p.w.Costs.Second.Seconds() * float64(tick)), func() {}
+		return time.Duration((p.w.Costs.Second + p.w.Costs.WakeSecond).Seconds() * float64(tick)), func() {}
 	})
 	for _, e := range p.ends {
 		if e != nil {

@@ -23,9 +23,9 @@ type Costs struct {
 	// Sleep is a sleep of a thread of the process, with what wakes it: the scheduler's work and the kernel's. Work that comes
 	// while threads are awake costs none, so few clients' work costs more than that of many.
 	Sleep time.Duration
-	// Wake is what a simulated process takes beside its work when it had none before. Several threads of a real one sleep meanwhile:
-	// see compartments.FitWake. It is no part of Of.
-	Wake time.Duration
+	// A simulated process has no threads. In the place of sleeps it takes WakeSecond a second, WakeWrite a round of the log's
+	// writer, and Wake whenever it gets work and had none. They are no part of Of.
+	WakeSecond, WakeWrite, Wake time.Duration
 	// A frame between processes, and 1024 bytes of frames, at the sender and at the receiver.
 	FrameOut, FrameIn, KiBOut, KiBIn time.Duration
 	Message                          time.Duration // a message in a frame, at either end

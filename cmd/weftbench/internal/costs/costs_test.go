@@ -79,3 +79,24 @@ func TestRoundsOfALoadAreAddedUpByTheirPlace(t *testing.T) {
 		require.Equal(t, float64(2*place), s.Work.Applied)
 	}
 }
+
+// TestWakesAreFittedToTheSleepsOfFewClients has threads sleep 300 times a second, two times for a frame and five times for a round.
+func TestWakesAreFittedToTheSleepsOfFewClients(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var samples []Sample
+	for i := range 60 {
+		s := Sample{Load: Load{Clients: 16 * (1 + i%2)}}
+		w := &s.Work
+		w.Seconds, w.FramesIn, w.Writes = 1+rng.Float64(), 1e4*rng.Float64(), 1e4*rng.Float64()
+		w.Sleeps = 300*w.Seconds + 2*w.FramesIn + 5*w.Writes
+		if i%2 == 1 {
+			w.Sleeps /= 10 // with more clients
+		}
+		samples = append(samples, s)
+	}
+	c := Costs{Sleep: 10 * time.Microsecond}
+	c.fitWakes(samples)
+	require.InEpsilon(t, 3*time.Millisecond, c.WakeSecond, 0.01)
+	require.InEpsilon(t, 20*time.Microsecond, c.Wake, 0.01)
+	require.InEpsilon(t, 30*time.Microsecond, c.WakeWrite, 0.01, "the end of a round is a wake, too")
+}

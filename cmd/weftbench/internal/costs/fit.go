@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weftraft/weft/cmd/weftbench/internal/hostnode"
 	"github.com/weftraft/weft/internal/lab"
 )
 
@@ -31,6 +32,7 @@ type Spread struct {
 // Fit fits costs to samples.
 func Fit(samples []Sample) Fitting {
 	f := Fitting{Costs: fitted(samples)}
+	f.Costs.fitWakes(samples)
 	var leaders, followers, gateways []Sample
 	for _, s := range samples {
 		of := &followers
@@ -57,6 +59,31 @@ func Fit(samples []Sample) Fitting {
 	}
 	f.Unseen = SpreadOf(unseen)
 	return f
+}
+
+// fitWakes fits how often threads sleep in a second, for a frame, and for a round of the log's writer, to the loads of the fewest clients: there
+// each frame and round finds the process asleep. With more clients frames find it awake, as they do in a simulation; rounds wait for the disk
+// in any case.
+func (c *Costs) fitWakes(samples []Sample) {
+	fewest := math.MaxInt
+	for _, s := range samples {
+		if n := s.Load.Clients; n > 0 {
+			fewest = min(fewest, n)
+		}
+	}
+	var counts [][]float64
+	var sleeps []float64
+	for _, s := range samples {
+		if w := s.Work; s.Load.Clients <= fewest {
+			counts = append(counts, []float64{w.Seconds, w.FramesIn, w.Writes, w.Calls[hostnode.Lean] + w.Calls[hostnode.RPC]})
+			sleeps = append(sleeps, w.Sleeps)
+		}
+	}
+	if f := lab.Fit(counts, sleeps); f != nil {
+		times := func(sleeps float64) time.Duration { return time.Duration(math.Round(sleeps * float64(c.Sleep))) }
+		// The end of a round wakes a process, too.
+		c.WakeSecond, c.Wake, c.WakeWrite = times(f[0]), times(f[1]), times(max(f[2]-f[1], 0))
+	}
 }
 
 func fitted(samples []Sample) (c Costs) {
@@ -102,7 +129,17 @@ func (c Costs) rows() [][]string {
 	for _, t := range c.terms() {
 		rows = append(rows, []string{t.name, t.unit, strconv.FormatFloat(t.cost.Seconds()*1e6, 'f', 3, 64)})
 	}
-	return append(rows, []string{"wake", "a simulated process that had no work, instead of sleeps", strconv.FormatFloat(c.Wake.Seconds()*1e6, 'f', 3, 64)})
+	for _, w := range []struct {
+		name, unit string
+		cost       time.Duration
+	}{
+		{"wake second", "in a simulation, for sleeps: a second", c.WakeSecond},
+		{"wake write", "a round of the log's writer", c.WakeWrite},
+		{"wake", "a process that had no work, and gets some", c.Wake},
+	} {
+		rows = append(rows, []string{w.name, w.unit, strconv.FormatFloat(w.cost.Seconds()*1e6, 'f', 3, 64)})
+	}
+	return rows
 }
 
 // Source returns fitted.go with these costs.
