@@ -361,8 +361,8 @@ compartments-real: ## what calls cost real processes, at the leader and at gatew
 	$(GO) build -o bin/ ./cmd/weftbench && exec bin/weftbench compartments --real --out docs/data/compartments-real.md
 
 .PHONY: costs
-costs: ## what work takes of a processor, fitted to real processes, into docs/data/costs.md (about 12 minutes)
-	$(GO) build -o bin/ ./cmd/weftbench && exec bin/weftbench costs --out docs/data/costs.md
+costs: ## what work takes of a processor, fitted to real processes, into docs/data/costs.md and fitted.go (about 12 minutes)
+	$(GO) build -o bin/ ./cmd/weftbench && exec bin/weftbench costs --out docs/data/costs.md --code cmd/weftbench/internal/costs/fitted.go
 
 .PHONY: bench-reads
 bench-reads: etcd-released ## reads by policy beside released etcd, leaders killed and responders that fail, real processes, into docs/data/reads.md (about 25 minutes)

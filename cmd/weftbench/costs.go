@@ -13,6 +13,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/compartments"
 	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 func newCosts() *cobra.Command {
@@ -20,6 +21,7 @@ func newCosts() *cobra.Command {
 		cfg  costs.Config
 		out  outFlags
 		data string
+		code string
 	)
 	cmd := &cobra.Command{
 		Use:   "costs",
@@ -29,7 +31,10 @@ func newCosts() *cobra.Command {
 			"the processes. Other work on the machine does little harm: time on the clock does not count.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := errors.Join(within("rounds", 1, 100, cfg.Rounds), within("time", 50*time.Millisecond, time.Minute, cfg.Time), within("sizes", 3, 1<<20, cfg.Sizes...), within("clients", 1, 1024, cfg.Clients...)); err != nil {
+			if code != "" && out.out == "" {
+				return errors.New("--code: want --out too: the page has the costs of the code")
+			}
+			if err := errors.Join(lab.Publishable(out.out, cfg.Rounds), within("rounds", 1, 100, cfg.Rounds), within("time", 50*time.Millisecond, time.Minute, cfg.Time), within("sizes", 3, 1<<20, cfg.Sizes...), within("clients", 1, 1024, cfg.Clients...)); err != nil {
 				return err
 			}
 			if cfg.Self, err = os.Executable(); err != nil {
@@ -42,14 +47,17 @@ func newCosts() *cobra.Command {
 					return err
 				}
 				f := costs.Fit(costs.Sum(samples))
-				fmt.Fprint(cfg.Progress, f.Costs.Source()) // for fitted.go
+				fmt.Fprint(cfg.Progress, f.Costs.Source())
 				beside, err := compartments.BesideReal(samples, f.Costs)
 				if err != nil {
 					return err
 				}
 				s := costs.Report(cfg, samples, f)
 				s.Tables = append(s.Tables, beside)
-				return s.Write(cmd.OutOrStdout(), out.out, out.json)
+				if err := s.Write(cmd.OutOrStdout(), out.out, out.json); err != nil || code == "" {
+					return err
+				}
+				return os.WriteFile(code, []byte(f.Costs.Source()), 0o644)
 			})
 		},
 	}
@@ -59,6 +67,7 @@ func newCosts() *cobra.Command {
 	flags.DurationVar(&cfg.Time, "time", 500*time.Millisecond, "of each load, 50ms to 1m")
 	flags.IntSliceVar(&cfg.Sizes, "sizes", []int{16, 1 << 10, 16 << 10}, "bytes of a command, 3 to 1048576")
 	flags.IntSliceVar(&cfg.Clients, "clients", []int{16, 128, 512}, "numbers of clients, 1 to 1024")
+	flags.StringVar(&code, "code", "", "with --out: put the costs into this file too, cmd/weftbench/internal/costs/fitted.go")
 	flags.StringVar(&data, "data", "", "directory for the nodes' data (default: a temporary one)")
 	return cmd
 }

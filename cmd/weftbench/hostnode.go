@@ -52,6 +52,7 @@ func newHostNode() *cobra.Command {
 	flags.StringVar(&cfg.Data, "data", "", "directory of this node's data")
 	flags.BoolVar(&cfg.Leases, "leases", false, "roster leases, with all voters as responders")
 	flags.IntVar(&cfg.BatchBytes, "batch-bytes", 0, "bytes of commands that share an entry (default: 256 KiB)")
+	flags.BoolVar(&cfg.Shorten, "shorten", false, "shorten the log, as nodes do whose state is durable; the node cannot start again")
 	flags.StringVar(&members, "gateway-of", "", "be a gateway of these members, id=host:port,...")
 	flags.BoolVar(&withEOF, "exit-with-stdin", false, "stop when standard input ends")
 	return cmd

@@ -9,3 +9,6 @@ import "time"
 
 // OwnCPU is 0 here.
 func OwnCPU() time.Duration { return 0 }
+
+// OwnSleeps is 0 here.
+func OwnSleeps() uint64 { return 0 }

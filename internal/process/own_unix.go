@@ -18,3 +18,13 @@ func OwnCPU() time.Duration {
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
+
+// OwnSleeps returns how often threads of this process have given a processor back because they had to wait: for a
+// frame, for each other, for a disk.
+func OwnSleeps() uint64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return uint64(max(u.Nvcsw, 0))
+}

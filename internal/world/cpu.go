@@ -19,9 +19,14 @@ type CPU struct {
 	// means once.
 	Speed func() int
 	Spent time.Duration
+	// Wake is what the first task takes beside its cost if the processor had nothing to do before.
+	Wake time.Duration
+	// Share, unless nil, is the machine's processors, for which processes wait for each other.
+	Share *Processors
 
 	due  []Task
 	busy bool
+	idle bool // since the last task
 }
 
 // Add gives the processor a task.
@@ -34,18 +39,29 @@ func (c *CPU) next() {
 	if c.busy || len(c.due) == 0 {
 		return
 	}
+	c.busy = true
+	c.Share.take(c.begin)
+}
+
+// begin begins the first task.
+func (c *CPU) begin() {
 	t := c.due[0]
 	c.due = c.due[1:]
-	c.busy = true
 	cost, effect := t()
 	if c.Speed != nil {
 		cost *= time.Duration(c.Speed())
+	}
+	if c.idle {
+		c.idle = false
+		cost += c.Wake
 	}
 	c.Spent += cost
 	c.After(cost, func() {
 		c.busy = false
 		effect()
+		c.Share.give()
 		c.next()
+		c.idle = !c.busy
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
 	"github.com/weftraft/weft/cmd/weftbench/internal/hostnode"
 	"github.com/weftraft/weft/internal/lab"
+	"github.com/weftraft/weft/internal/world"
 )
 
 // Outcome is what was measured of a run.
@@ -61,8 +62,9 @@ type client struct {
 	at       *process // for writes
 	writes   end      // there
 	readsAt  *process
-	reader   end     // there
-	reads    float64 // share
+	reader   end        // there
+	reads    float64    // share
+	cpu      *world.CPU // of the client's process; nil: the process costs nothing
 	answered bool
 }
 
@@ -160,6 +162,9 @@ func (w *sim) use(shares []float64) (all []Use) {
 // join starts all clients, at different times.
 func (w *sim) join() {
 	add := func(c *client) {
+		if n := len(w.own); n > 0 {
+			c.cpu = w.own[w.load.waits%n]
+		}
 		w.load.waits++
 		w.After(w.draws.Within(0, time.Millisecond), c.next)
 	}
@@ -192,14 +197,29 @@ func (w *sim) join() {
 func (c *client) next() {
 	w, begun := c.w, c.w.Now()
 	reads := c.reads > 0 && w.draws.Chance(c.reads)
-	done := func() { w.After(w.Delay, func() { c.done(begun, reads) }) }
-	w.After(w.Delay, func() {
+	bytes := len(w.load.command)
+	if reads {
+		bytes = 0
+	}
+	half := w.callCost(bytes) / 2
+	done := func() { w.After(w.Delay, func() { c.work(half, func() { c.done(begun, reads) }) }) }
+	call := func() {
 		if reads {
-			c.readsAt.serve(w.callCost(0), func() { c.reader.read(done) })
+			c.readsAt.serve(w.callCost(bytes), func() { c.reader.read(done) })
 			return
 		}
-		c.at.serve(w.callCost(len(w.load.command)), func() { c.writes.propose(w.load.command, done) })
-	})
+		c.at.serve(w.callCost(bytes), func() { c.writes.propose(w.load.command, done) })
+	}
+	c.work(half, func() { w.After(w.Delay, call) })
+}
+
+// work works at a call in the client's process.
+func (c *client) work(cost time.Duration, then func()) {
+	if c.cpu == nil {
+		then()
+		return
+	}
+	c.cpu.Add(func() (time.Duration, func()) { return cost, then })
 }
 
 // callCost is what a client's call costs its process, beside the Host's part.

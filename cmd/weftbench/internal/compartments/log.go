@@ -36,7 +36,7 @@ func (p *process) write() {
 	p.cpu.Add(func() (time.Duration, func()) {
 		c, round := &p.w.Costs, p.log.queue
 		p.log.queue = nil
-		cost := c.Write
+		cost := c.Write + c.WakeWrite
 		for _, x := range round {
 			for _, e := range x.Write.Entries {
 				cost += c.Entry + costs.PerKiB(proto.Size(e), c.LogKiB)

@@ -12,6 +12,7 @@ import (
 	"github.com/weftraft/weft/internal/replica/replicatest"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/internal/world"
+	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -85,6 +86,10 @@ func (m *member) config() replica.Config {
 			}
 			return strconv.Itoa(plan.zone(id))
 		}}
+	}
+	if plan.Leases {
+		cfg.Clock = m.w
+		cfg.Leases = &raft.Leases{Tick: tick, Boot: 1, Lease: leaseTime, Wanted: []leases.Want{{Nodes: []leases.NodeID{leases.AllVoters}}}}
 	}
 	if plan.Coded {
 		cfg.Coding = &raft.Coding{Policy: ecraft.Levelled{}}

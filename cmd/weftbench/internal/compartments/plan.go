@@ -22,6 +22,9 @@ type Bed struct {
 	Time      time.Duration // that is measured, of each run
 	Value     int           // bytes of a command
 	Seed      uint64
+	// Processors, unless 0, is the number of processors of the one machine on which all processes run, with the clients', whose
+	// calls cost them what they cost the servers. Else each process has a machine with one processor, and clients cost nothing.
+	Processors int
 }
 
 // Plan is a deployment and its load.
@@ -43,6 +46,8 @@ type Plan struct {
 	Reads float64
 	// Policy is how these reads come about; nil is ReadIndex.
 	Policy replica.ReadPolicy
+	// Leases has all voters be responders of roster leases, which answer reads without asking anybody.
+	Leases bool
 	// ReadClients are clients that only read, at each reader.
 	ReadClients int
 	// Names has leaders send names in the place of batches that the receiver forwarded.
@@ -70,6 +75,7 @@ func (p Plan) Machines() int { return p.Members + p.Readers + p.Gateways }
 
 // ticks of replicas.
 const (
+	leaseTime     = 4 * tick
 	tick          = 50 * time.Millisecond
 	electionTicks = 10
 )

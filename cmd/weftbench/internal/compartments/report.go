@@ -172,7 +172,7 @@ func mixed(cells []Cell) lab.Table {
 		last := &t.Rows[len(t.Rows)-1]
 		*last = append(*last, number(c.Rate())+", "+c.Busiest().Kind)
 	}
-	t.Notes = []string{"A query of a client at a gateway costs the gateway what a read costs a member, and its home, which answers, as much again; with the frames\nbetween them, and what the policy asks of the leader or of a majority. Readers answer clients of their own."}
+	t.Notes = []string{"A query of a client at a gateway costs the gateway what a read costs a member, and its home, which answers, as much again; with the frames\nbetween them, and what the policy asks of the leader or of a majority. Readers answer clients of their own.\nWith roster leases every voter is a responder: it answers reads by its lease, and a write waits until all of them have it."}
 	return t
 }
 

@@ -103,6 +103,11 @@ func TestQueriesCostTheGatewayAndItsHome(t *testing.T) {
 		require.InDelta(t, 20*time.Microsecond, o.AllPer, float64(time.Microsecond), p.readsBy())
 		require.Zero(t, o.LeaderCall, "the home is a follower")
 	}
+	o, err := run(b, Plan{Members: 3, Groups: 1, Batches: true, Gateways: 1, Clients: 1, Reads: 1, Leases: true})
+	require.NoError(t, err)
+	require.InDelta(t, 20*time.Microsecond, o.AllPer, float64(time.Microsecond), "roster leases")
+	// To the gateway, to its home and back, and to the client; with time for the reads alone.
+	require.Equal(t, 4*b.Delay+2*b.Costs.Read, o.Median.Round(time.Microsecond), "a responder asks nobody")
 	b.Costs = costs.Costs{Message: time.Microsecond}
 	asked := func(policy replica.ReadPolicy) time.Duration {
 		o, err := run(b, Plan{Members: 3, Groups: 1, Batches: true, Gateways: 1, Clients: 1, Reads: 1, Policy: policy})
@@ -110,4 +115,33 @@ func TestQueriesCostTheGatewayAndItsHome(t *testing.T) {
 		return o.LeaderCall
 	}
 	require.Greater(t, asked(nil), 2*asked(replica.QuorumRead{}), "ReadIndex has the leader ask a majority; a quorum read asks the leader as one of them")
+}
+
+// TestFewClientsWakeProcessesMoreOften has little but waking cost something: many clients' work finds processes awake.
+func TestFewClientsWakeProcessesMoreOften(t *testing.T) {
+	b := bed()
+	b.Costs = costs.Costs{Wake: 40 * time.Microsecond, Lean: time.Microsecond}
+	at := func(clients int) Outcome {
+		o, err := run(b, Plan{Members: 3, Groups: 1, Batches: true, Clients: clients})
+		require.NoError(t, err)
+		return o
+	}
+	one, many := at(1), at(300)
+	require.Greater(t, one.LeaderPer, 2*b.Costs.Wake, "a call, and what followers and the disk answer, wake the leader")
+	require.Less(t, many.LeaderPer, one.LeaderPer/10)
+}
+
+// TestProcessesOnOneMachineTakeTimeFromEachOther compares a machine for each process with one for all, where clients take their part.
+func TestProcessesOnOneMachineTakeTimeFromEachOther(t *testing.T) {
+	at := func(processors int) Outcome {
+		b := bed()
+		b.Processors = processors
+		o, err := run(b, Plan{Members: 3, Groups: 1, Batches: true, Way: hostnode.RPC, Clients: 300})
+		require.NoError(t, err)
+		return o
+	}
+	apart, together, crowded := at(0), at(2), at(1)
+	require.Less(t, together.Writes, apart.Writes)
+	require.Less(t, crowded.Writes, 0.7*together.Writes)
+	require.InDelta(t, 1, crowded.Writes*(crowded.AllPer+costs.Fitted.RPC).Seconds(), 0.05, "clients take the rest")
 }

@@ -26,6 +26,9 @@ type sim struct {
 	groups    []*group
 	err       error
 	load      load
+	// shared is the processors of Bed.Processors, and own those of the clients' process; nil with a machine for each process.
+	shared *world.Processors
+	own    []*world.CPU
 }
 
 // group is a Raft group.
@@ -81,6 +84,7 @@ func newSim(bed Bed, plan Plan) (*sim, error) {
 	w := &sim{Bed: bed, plan: plan, draws: world.NewDraws(bed.Seed, 1)}
 	w.net = world.NewNetwork(&w.Agenda, world.NewDraws(bed.Seed, 2), plan.Machines(), &world.Traits{Least: bed.Delay, Rate: bed.Rate})
 	w.setApart()
+	w.setTogether()
 	for id := range uint64(plan.Machines()) {
 		p := &process{w: w, id: id + 1, kind: "member", log: writer{disk: world.NewSpindle(&w.Agenda)}}
 		switch {
@@ -90,6 +94,7 @@ func newSim(bed Bed, plan Plan) (*sim, error) {
 			p.kind = "reader"
 		}
 		p.cpu.After = w.After
+		p.cpu.Wake, p.cpu.Share = bed.Costs.Wake, w.shared
 		w.processes = append(w.processes, p)
 		w.After(w.draws.Within(0, tick), p.tick)
 	}
@@ -100,17 +105,28 @@ func newSim(bed Bed, plan Plan) (*sim, error) {
 	}
 	elected := func() bool {
 		for _, g := range w.groups {
-			if g.leader().core.State().Role != raft.StateLeader {
+			if g.leader().core.State().Role != raft.StateLeader || plan.Leases && !g.responds() {
 				return false
 			}
 		}
 		return true
 	}
 	if !w.until(10*time.Second, elected) {
-		w.fail("not each group has its leader")
+		w.fail("not each group has its leader, and its responders")
 		return nil, w.err
 	}
 	return w, nil
+}
+
+// setTogether has all processes share processors.
+func (w *sim) setTogether() {
+	if w.Processors == 0 {
+		return
+	}
+	w.shared = &world.Processors{Free: w.Processors}
+	for range w.Processors {
+		w.own = append(w.own, &world.CPU{After: w.After, Wake: w.Costs.Wake, Share: w.shared})
+	}
 }
 
 // found begins a group.
@@ -137,7 +153,11 @@ func (w *sim) found(g *group) error {
 			g.readers = append(g.readers, m)
 		}
 	}
-	g.leader().campaign()
+	campaigns := time.Duration(0)
+	if w.plan.Leases {
+		campaigns = leaseTime + tick // a member votes a lease after its start
+	}
+	w.After(campaigns, g.leader().campaign)
 	for _, p := range w.processes[w.plan.Members+w.plan.Readers:] {
 		x, err := newGateway(p, g)
 		if err != nil {
@@ -146,6 +166,11 @@ func (w *sim) found(g *group) error {
 		p.ends[g.id-1] = x
 	}
 	return nil
+}
+
+// responds reports whether all voters answer reads by their leases.
+func (g *group) responds() bool {
+	return !slices.ContainsFunc(g.voters, func(m *member) bool { return !m.r.Status().Leases.Stable })
 }
 
 func (g *group) leader() *member { return g.voters[0] }
@@ -170,7 +195,7 @@ func (w *sim) fail(format string, args ...any) {
 func (p *process) tick() {
 	p.w.After(tick, p.tick)
 	p.cpu.Add(func() (time.Duration, func()) {
-		return time.Duration(p.w.Costs.Second.Seconds() * float64(tick)), func() {}
+		return time.Duration((p.w.Costs.Second + p.w.Costs.WakeSecond).Seconds() * float64(tick)), func() {}
 	})
 	for _, e := range p.ends {
 		if e != nil {

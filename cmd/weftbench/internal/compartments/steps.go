@@ -182,9 +182,9 @@ func At(cells []Cell, step string, clients int) *Cell {
 var mixReads = []float64{0, 0.5, 0.9, 0.99}
 
 // mixPlans are deployments for mixes: members alone, with readers, and with gateways, at which a read costs the gateway and its
-// home a read each.
+// home a read each; and members that are responders.
 func mixPlans() []Plan {
-	return []Plan{{}, {Readers: 3}, {Readers: 6}, {Gateways: 8}, {Gateways: 8, Policy: replica.QuorumRead{}}}
+	return []Plan{{}, {Readers: 3}, {Readers: 6}, {Gateways: 8}, {Gateways: 8, Policy: replica.QuorumRead{}}, {Leases: true}, {Gateways: 8, Leases: true}}
 }
 
 // mixes runs mixes of reads and writes, with batches, at three members.

@@ -20,6 +20,12 @@ import (
 // Costs is what work takes of a processor.
 type Costs struct {
 	Second time.Duration // of a second, for the clock, heartbeats and the runtime
+	// Sleep is a sleep of a thread of the process, with what wakes it: the scheduler's work and the kernel's. Work that comes
+	// while threads are awake costs none, so few clients' work costs more than that of many.
+	Sleep time.Duration
+	// A simulated process has no threads. In the place of sleeps it takes WakeSecond a second, WakeWrite a round of the log's
+	// writer, and Wake whenever it gets work and had none. They are no part of Of.
+	WakeSecond, WakeWrite, Wake time.Duration
 	// A frame between processes, and 1024 bytes of frames, at the sender and at the receiver.
 	FrameOut, FrameIn, KiBOut, KiBIn time.Duration
 	Message                          time.Duration // a message in a frame, at either end
@@ -53,6 +59,7 @@ func (c *Costs) terms() []term {
 	const kib = 1024
 	return []term{
 		{"second", "a second", &c.Second, func(w Work) float64 { return w.Seconds }},
+		{"sleep", "a thread that sleeps, and wakes", &c.Sleep, func(w Work) float64 { return w.Sleeps }},
 		{"frame out", "a frame, sent", &c.FrameOut, func(w Work) float64 { return w.FramesOut }},
 		{"frame in", "a frame, received", &c.FrameIn, func(w Work) float64 { return w.FramesIn }},
 		{"message", "a message in a frame, sent or received", &c.Message, func(w Work) float64 { return w.Messages }},
@@ -77,6 +84,11 @@ func (c Costs) Of(w Work) time.Duration {
 		sum += float64(*t.cost) * t.count(w)
 	}
 	return time.Duration(sum)
+}
+
+// ofBytes returns the costs of bytes alone.
+func (c Costs) ofBytes() Costs {
+	return Costs{KiBOut: c.KiBOut, KiBIn: c.KiBIn, LogKiB: c.LogKiB, CallKiB: c.CallKiB}
 }
 
 // PerKiB returns the time of bytes, given the time of a KiB.

@@ -25,7 +25,7 @@ func TestFitFindsTheCostsOfWork(t *testing.T) {
 		s := Sample{Load: Load{Clients: i}, Leader: i%3 == 0, Gateway: i%3 == 1}
 		w := &s.Work
 		for _, count := range []*float64{&w.Seconds, &w.FramesOut, &w.FramesIn, &w.BytesOut, &w.BytesIn, &w.Messages, &w.Writes, &w.Entries, &w.LogBytes,
-			&w.Applied, &w.Proposals, &w.Reads, &w.Calls[0], &w.Calls[1], &w.CallBytes} {
+			&w.Applied, &w.Proposals, &w.Reads, &w.Calls[0], &w.Calls[1], &w.CallBytes, &w.Sleeps} {
 			*count = 1e6 * rng.Float64()
 		}
 		s.CPU = want.Of(s.Work)
@@ -47,7 +47,9 @@ func TestPageHasTheFittedCosts(t *testing.T) {
 	for _, row := range Fitted.rows() {
 		require.Contains(t, string(page), "| "+strings.Join(row, " | ")+" |")
 	}
-	require.Contains(t, Fitted.Source(), "\tLean: ")
+	code, err := os.ReadFile("fitted.go")
+	require.NoError(t, err)
+	require.Equal(t, string(code), Fitted.Source())
 }
 
 func TestRoundsOfALoadAreAddedUpByTheirPlace(t *testing.T) {
@@ -76,4 +78,25 @@ func TestRoundsOfALoadAreAddedUpByTheirPlace(t *testing.T) {
 		require.Equal(t, 2.0, s.Work.Seconds)
 		require.Equal(t, float64(2*place), s.Work.Applied)
 	}
+}
+
+// TestWakesAreFittedToTheSleepsOfFewClients has threads sleep 300 times a second, two times for a frame and five times for a round.
+func TestWakesAreFittedToTheSleepsOfFewClients(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var samples []Sample
+	for i := range 60 {
+		s := Sample{Load: Load{Clients: 16 * (1 + i%2)}}
+		w := &s.Work
+		w.Seconds, w.FramesIn, w.Writes = 1+rng.Float64(), 1e4*rng.Float64(), 1e4*rng.Float64()
+		w.Sleeps = 300*w.Seconds + 2*w.FramesIn + 5*w.Writes
+		if i%2 == 1 {
+			w.Sleeps /= 10 // with more clients
+		}
+		samples = append(samples, s)
+	}
+	c := Costs{Sleep: 10 * time.Microsecond}
+	c.fitWakes(samples)
+	require.InEpsilon(t, 3*time.Millisecond, c.WakeSecond, 0.01)
+	require.InEpsilon(t, 20*time.Microsecond, c.Wake, 0.01)
+	require.InEpsilon(t, 30*time.Microsecond, c.WakeWrite, 0.01, "the end of a round is a wake, too")
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weftraft/weft/cmd/weftbench/internal/hostnode"
 	"github.com/weftraft/weft/internal/lab"
 )
 
@@ -18,7 +19,7 @@ import (
 type Fitting struct {
 	Costs Costs
 	// All is the error over all processes, Leaders, Followers and Gateways over those, and Unseen over runs that
-	// the fit has not seen: each half of the loads by costs that are fitted to the other.
+	// the fit has not seen: each tenth of the loads by costs that are fitted to the rest.
 	All, Leaders, Followers, Gateways, Unseen Spread
 }
 
@@ -31,6 +32,7 @@ type Spread struct {
 // Fit fits costs to samples.
 func Fit(samples []Sample) Fitting {
 	f := Fitting{Costs: fitted(samples)}
+	f.Costs.fitWakes(samples)
 	var leaders, followers, gateways []Sample
 	for _, s := range samples {
 		of := &followers
@@ -42,16 +44,46 @@ func Fit(samples []Sample) Fitting {
 		*of = append(*of, s)
 	}
 	f.All, f.Leaders, f.Followers, f.Gateways = SpreadOf(f.Costs.errors(samples)), SpreadOf(f.Costs.errors(leaders)), SpreadOf(f.Costs.errors(followers)), SpreadOf(f.Costs.errors(gateways))
-	var halves [2][]Sample
+	var parts [10][]Sample
 	number, last := 0, Load{}
 	for _, s := range samples {
 		if s.Load != last {
 			number, last = number+1, s.Load
 		}
-		halves[number%2] = append(halves[number%2], s)
+		parts[number%len(parts)] = append(parts[number%len(parts)], s)
 	}
-	f.Unseen = SpreadOf(slices.Concat(fitted(halves[0]).errors(halves[1]), fitted(halves[1]).errors(halves[0])))
+	var unseen []float64
+	for i, part := range parts {
+		rest := slices.Concat(slices.Concat(parts[:i]...), slices.Concat(parts[i+1:]...))
+		unseen = append(unseen, fitted(rest).errors(part)...)
+	}
+	f.Unseen = SpreadOf(unseen)
 	return f
+}
+
+// fitWakes fits how often threads sleep in a second, for a frame, and for a round of the log's writer, to the loads of the fewest clients: there
+// each frame and round finds the process asleep. With more clients frames find it awake, as they do in a simulation; rounds wait for the disk
+// in any case.
+func (c *Costs) fitWakes(samples []Sample) {
+	fewest := math.MaxInt
+	for _, s := range samples {
+		if n := s.Load.Clients; n > 0 {
+			fewest = min(fewest, n)
+		}
+	}
+	var counts [][]float64
+	var sleeps []float64
+	for _, s := range samples {
+		if w := s.Work; s.Load.Clients <= fewest {
+			counts = append(counts, []float64{w.Seconds, w.FramesIn, w.Writes, w.Calls[hostnode.Lean] + w.Calls[hostnode.RPC]})
+			sleeps = append(sleeps, w.Sleeps)
+		}
+	}
+	if f := lab.Fit(counts, sleeps); f != nil {
+		times := func(sleeps float64) time.Duration { return time.Duration(math.Round(sleeps * float64(c.Sleep))) }
+		// The end of a round wakes a process, too.
+		c.WakeSecond, c.Wake, c.WakeWrite = times(f[0]), times(f[1]), times(max(f[2]-f[1], 0))
+	}
 }
 
 func fitted(samples []Sample) (c Costs) {
@@ -97,15 +129,38 @@ func (c Costs) rows() [][]string {
 	for _, t := range c.terms() {
 		rows = append(rows, []string{t.name, t.unit, strconv.FormatFloat(t.cost.Seconds()*1e6, 'f', 3, 64)})
 	}
+	for _, w := range []struct {
+		name, unit string
+		cost       time.Duration
+	}{
+		{"wake second", "in a simulation, for sleeps: a second", c.WakeSecond},
+		{"wake write", "a round of the log's writer", c.WakeWrite},
+		{"wake", "a process that had no work, and gets some", c.Wake},
+	} {
+		rows = append(rows, []string{w.name, w.unit, strconv.FormatFloat(w.cost.Seconds()*1e6, 'f', 3, 64)})
+	}
 	return rows
 }
 
-// Source returns the costs as the value in fitted.go.
+// Source returns fitted.go with these costs.
 func (c Costs) Source() string {
 	v := reflect.ValueOf(c)
-	text := "var Fitted = Costs{\n"
+	width := 0
 	for i := range v.NumField() {
-		text += fmt.Sprintf("\t%s: %d,\n", v.Type().Field(i).Name, v.Field(i).Int())
+		width = max(width, len(v.Type().Field(i).Name))
+	}
+	text := `// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package costs
+
+// Fitted is the costs of this code, in nanoseconds, as weftbench costs wrote them with
+// docs/data/costs.md, which has the error of the fit. Another run gives other figures, here and in
+// simulations.
+var Fitted = Costs{
+`
+	for i := range v.NumField() {
+		text += fmt.Sprintf("\t%-*s %d,\n", width+1, v.Type().Field(i).Name+":", v.Field(i).Int())
 	}
 	return text + "}\n"
 }
@@ -127,7 +182,8 @@ func Report(cfg Config, samples []Sample, f Fitting) *lab.Section {
 			"clients in the process, in frames that %d clients share, and by gRPC; commands of %s; %v clients, at the leader and at all\n"+
 			"nodes; with batches, and with an entry for each command; reads; and writes and reads at 1 and %d gateways. Costs are the factors, none below zero, whose sum over the work\n"+
 			"that a process has counted is nearest to its processor time, in relative terms and over all rounds of a load: a leader, a follower, a reader and a gateway differ in\n"+
-			"what they do, not in what it costs. `weftbench compartments` reads the costs from `cmd/weftbench/internal/costs`.",
+			"what they do, not in what it costs. Sleeps are those of threads that gave a processor back to wait: with few clients each frame and call wakes threads, and\n"+
+			"with many it finds them awake. `weftbench compartments` reads the costs from `cmd/weftbench/internal/costs`.",
 			len(cfg.loads(true))+len(cfg.loads(false)), cfg.Time, cfg.Rounds, perConn, words(cfg.Sizes), cfg.Clients, MostGateways),
 		Tables: []lab.Table{costs, off},
 		Data: struct {

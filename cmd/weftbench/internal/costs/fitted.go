@@ -3,23 +3,27 @@
 
 package costs
 
-// Fitted is the costs of this code, in nanoseconds, as weftbench costs printed them with
+// Fitted is the costs of this code, in nanoseconds, as weftbench costs wrote them with
 // docs/data/costs.md, which has the error of the fit. Another run gives other figures, here and in
 // simulations.
 var Fitted = Costs{
-	Second:   6878849,
-	FrameOut: 9692,
-	FrameIn:  7348,
-	KiBOut:   1041,
-	KiBIn:    630,
-	Message:  1463,
-	Write:    159379,
-	Entry:    0,
-	LogKiB:   2053,
-	Apply:    133,
-	Propose:  2602,
-	Read:     2548,
-	Lean:     5443,
-	RPC:      21965,
-	CallKiB:  754,
+	Second:     1733429,
+	Sleep:      16247,
+	WakeSecond: 7935197,
+	WakeWrite:  162132,
+	Wake:       14880,
+	FrameOut:   2448,
+	FrameIn:    0,
+	KiBOut:     570,
+	KiBIn:      0,
+	Message:    2434,
+	Write:      95901,
+	Entry:      0,
+	LogKiB:     1364,
+	Apply:      0,
+	Propose:    5670,
+	Read:       2481,
+	Lean:       2515,
+	RPC:        23867,
+	CallKiB:    2043,
 }

@@ -16,6 +16,8 @@ type Share struct {
 	Rate                      float64       // calls a second
 	Leader, Follower, Gateway time.Duration // a call: of the leader, of all followers, of all gateways
 	Counted                   time.Duration // a call: what the leader's work takes by Fitted
+	Bytes                     time.Duration // of Counted, what bytes take: received, written and sent
+	Sleeps                    time.Duration // and what sleeps of threads take
 }
 
 // MostGateways is the most gateways of a load.
@@ -48,6 +50,7 @@ func shareOf(s []Sample) Share {
 		switch {
 		case i == 0:
 			sh.Leader, sh.Counted = x.CPU/calls, Fitted.Of(x.Work)/calls
+			sh.Bytes, sh.Sleeps = Fitted.ofBytes().Of(x.Work)/calls, Costs{Sleep: Fitted.Sleep}.Of(x.Work)/calls
 		case x.Gateway:
 			sh.Gateway += x.CPU / calls
 		default:

@@ -178,7 +178,7 @@ func (cfg *Config) measure(ctx context.Context, round int, batches bool, gateway
 		name, bytes = fmt.Sprint("single-", round), "1"
 	}
 	b := &bench{Config: cfg, conns: map[string]map[*lab.Node][]*hostnode.Conn{}}
-	b.Cluster, err = lab.StartCluster(ctx, lab.ClusterConfig{Name: name, Nodes: processes, Dir: filepath.Join(cfg.Dir, name), Program: hostnode.New(cfg.Self, "--batch-bytes="+bytes)})
+	b.Cluster, err = lab.StartCluster(ctx, lab.ClusterConfig{Name: name, Nodes: processes, Dir: filepath.Join(cfg.Dir, name), Program: hostnode.New(cfg.Self, "--shorten", "--batch-bytes="+bytes)})
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@
 
 package hostnode
 
+import "github.com/weftraft/weft/internal/process"
+
 // Counts is the work of a process since its start.
 type Counts struct {
 	FramesOut, FramesIn, BytesOut, BytesIn float64
@@ -12,6 +14,7 @@ type Counts struct {
 	Proposals, Reads                       float64 // by any way
 	Calls                                  [numKinds]float64
 	CallBytes                              float64
+	Sleeps                                 float64 // of threads: see process.OwnSleeps
 }
 
 // Minus returns the work since an earlier look.
@@ -27,7 +30,7 @@ func (c Counts) add(o Counts, times float64) Counts {
 	}{
 		{&c.FramesOut, o.FramesOut}, {&c.FramesIn, o.FramesIn}, {&c.BytesOut, o.BytesOut}, {&c.BytesIn, o.BytesIn}, {&c.Messages, o.Messages},
 		{&c.Writes, o.Writes}, {&c.Entries, o.Entries}, {&c.LogBytes, o.LogBytes}, {&c.Applied, o.Applied},
-		{&c.Proposals, o.Proposals}, {&c.Reads, o.Reads}, {&c.CallBytes, o.CallBytes},
+		{&c.Proposals, o.Proposals}, {&c.Reads, o.Reads}, {&c.CallBytes, o.CallBytes}, {&c.Sleeps, o.Sleeps},
 	} {
 		*f.to += times * f.from
 	}
@@ -49,7 +52,7 @@ func (n *node) counts() (c Counts) {
 	for k := range c.Calls {
 		c.Calls[k] = float64(n.served[k].Load())
 	}
-	c.CallBytes = float64(n.bytes.Load())
+	c.CallBytes, c.Sleeps = float64(n.bytes.Load()), float64(process.OwnSleeps())
 	return c
 }
 

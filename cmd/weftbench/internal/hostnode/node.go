@@ -5,6 +5,7 @@
 // takes orders over HTTP. Clients are goroutines of the node, or connect to it:
 //
 //	node.go     the node, and its orders
+//	state.go    the state machine that keeps nothing
 //	gateway.go  a gateway in a node's place
 //	counts.go   the work that a node has counted
 //	clients.go  calls in frames, and by gRPC
@@ -13,11 +14,8 @@ package hostnode
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -41,6 +39,8 @@ type Config struct {
 	Leases       bool // all voters are responders
 	// BatchBytes is rawnode.ReplicaConfig.MaxBatchBytes: 1 has each command be an entry.
 	BatchBytes int
+	// Shorten has the log be shortened: see nothing.shortens.
+	Shorten bool
 	// Members, if set, are the nodes for which this process is a gateway, in the place of a Host; Peers has its own address.
 	Members map[uint64]string
 }
@@ -121,7 +121,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	c := rawnode.Config{
 		Replica:      rawnode.ReplicaConfig{ID: cfg.ID, Group: 1, Core: rawnode.Weft, Log: log, Peers: peers, MaxBatchBytes: cfg.BatchBytes},
-		StateMachine: &nothing{}, Transport: t, TickInterval: 50 * time.Millisecond,
+		StateMachine: &nothing{shortens: cfg.Shorten}, Transport: t, TickInterval: 50 * time.Millisecond,
 	}
 	if cfg.Leases {
 		c.Replica.Leases = &raft.Leases{Wanted: []leases.Want{{Nodes: []leases.NodeID{leases.AllVoters}}}}
@@ -225,33 +225,4 @@ func loop(ctx context.Context, clients int, d time.Duration, call func(context.C
 	over.Store(true)
 	wg.Wait()
 	return sum, first
-}
-
-// nothing is a state that keeps only the applied index, in memory: a node that starts again
-// applies its whole log.
-type nothing struct{ index atomic.Uint64 }
-
-// Load implements rawnode.StateMachine.
-func (s *nothing) Load() (uint64, []byte, error) { return 0, nil, nil }
-
-// Apply implements rawnode.StateMachine.
-func (s *nothing) Apply(b rawnode.Batch) ([]any, error) {
-	s.index.Store(b.Index)
-	return make([]any, len(b.Commands)), nil
-}
-
-// Query implements rawnode.Querier.
-func (s *nothing) Query(context.Context, []byte) ([]byte, error) { return nil, nil }
-
-// Durable implements rawnode.StateMachine.
-func (s *nothing) Durable() (uint64, error) { return 0, nil }
-
-// Snapshot implements rawnode.StateMachine.
-func (s *nothing) Snapshot() (rawnode.Snapshot, error) {
-	return nil, errors.New("the log is kept from its beginning, so nobody needs a snapshot")
-}
-
-// Restore implements rawnode.StateMachine.
-func (s *nothing) Restore(meta rawnode.SnapshotMeta, body io.Reader) error {
-	return fmt.Errorf("a snapshot at %d: %w", meta.Index, binary.Read(body, binary.LittleEndian, new(uint64)))
 }

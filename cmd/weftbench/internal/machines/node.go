@@ -40,7 +40,7 @@ type logWrite struct {
 func newNode(w *World, id uint64, failed bool) *Node {
 	n := &Node{w: w, ID: id, Failed: failed, members: map[uint64]*Member{}, disk: world.NewSpindle(&w.Agenda)}
 	n.out = card{n: n, conns: map[conn]*queue{}}
-	n.cpu.After = w.After
+	n.cpu.After, n.cpu.Wake = w.After, w.Costs.Wake
 	if !failed {
 		w.After(w.draws.Within(0, tick), n.tick)
 	}
@@ -55,7 +55,7 @@ func (n *Node) Work(cost time.Duration, then func()) {
 func (n *Node) tick() {
 	n.w.After(tick, n.tick)
 	n.busy, n.spent = min((n.cpu.Spent-n.spent).Seconds()/tick.Seconds(), 1), n.cpu.Spent
-	n.Work(time.Duration(n.w.Costs.Second.Seconds()*float64(tick)), func() {})
+	n.Work(time.Duration((n.w.Costs.Second+n.w.Costs.WakeSecond).Seconds()*float64(tick)), func() {})
 	for _, m := range n.order {
 		m.drive.Post(0, func(r *replica.Replica) { r.Tick(n.w.Now()) })
 	}
@@ -141,7 +141,7 @@ func (n *Node) write() {
 	}
 	n.writing = true
 	n.cpu.Add(func() (time.Duration, func()) {
-		round, cost := n.queue, n.w.Costs.Write
+		round, cost := n.queue, n.w.Costs.Write+n.w.Costs.WakeWrite
 		n.queue = nil
 		for _, x := range round {
 			cost += x.cost
