@@ -36,6 +36,11 @@ import (
 // few entries take far longer than those before took, both for each entry and for each byte. And
 // trials are frequent again when the load has changed since the last one.
 //
+// A machine stands still now and then: other programs run, or a disk takes its time. Such a pause is as long
+// as a trial, and would decide the trial. So a time without a commit is left out that is far longer
+// than any entry of the turn waited before; and a trial that ends because an entry is stuck goes by the entries that
+// committed before.
+//
 // A single trial decides little, because the machines do other things, too, and two turns differ by
 // more than the two forms do. So the policy keeps the mean of the last trials, and the other form takes
 // over when the mean is beyond doubt; the doubt shrinks with the number of trials. A trial that speaks
@@ -143,6 +148,8 @@ type turn struct {
 
 	alone    float64 // how many were proposed since, so that they waited for none from before
 	sum, max float64 // of their times to commit
+
+	pause pause
 }
 
 // Busy implements ecraft.ProcessorObserver.
@@ -181,6 +188,9 @@ func (p *processors) committed(index uint64) {
 		return
 	}
 	t := &p.turn
+	if t.from > 0 && p.entries.Len() > 0 && p.entries.Front().index <= index {
+		t.paused(max(p.entries.Front().at, p.commit), p.now)
+	}
 	for p.entries.Len() > 0 && p.entries.Front().index <= index {
 		if w := p.entries.PopFront(); t.from > 0 {
 			t.add(w, p.commit, p.now)
@@ -199,9 +209,14 @@ func (t *turn) add(w waiting, before, now float64) {
 	t.busy += now - max(w.at, before)
 	t.bytes += w.size
 	t.squares += w.size * w.size
+	if t.pause.from < now && now == t.pause.to {
+		t.pause.n++
+		t.pause.bytes += w.size
+	}
 	if w.index >= t.from {
 		t.alone++
 		t.sum += now - w.at
+		t.pause.sum += max(0, t.pause.to-max(w.at, t.pause.from))
 		t.max = max(t.max, now-w.at)
 	}
 }
@@ -209,8 +224,13 @@ func (t *turn) add(w waiting, before, now float64) {
 // slower reports whether the entries so far took far longer than those of another turn. Answers may
 // come in bursts, so the entries must have had the mean time in which those of the other turn committed.
 func (t *turn) slower(than *turn, now float64) bool {
-	far := trialWait * than.busy
-	return t.n >= fewEntries && now-t.begun >= max(turnTime, than.mean()) && t.busy*than.n > far*t.n && t.busy*than.bytes > far*t.bytes
+	if t.n < fewEntries || now-t.begun < max(turnTime, than.mean()) {
+		return false
+	}
+	busy, n, bytes := t.steady()
+	known, knownN, knownBytes := than.steady()
+	far := trialWait * known
+	return busy*knownN > far*n && busy*knownBytes > far*bytes
 }
 
 // begin begins a turn.
@@ -243,10 +263,34 @@ func far(ratio, factor float64) bool {
 }
 
 // pace returns the time for an entry.
-func (t *turn) pace() float64 { return max(t.busy, leastTime) / t.n }
+func (t *turn) pace() float64 {
+	busy, n, _ := t.steady()
+	return max(busy, leastTime) / n
+}
 
 // mean returns the mean time to commit.
-func (t *turn) mean() float64 { return max(t.sum, leastTime) / t.alone }
+func (t *turn) mean() float64 { return max(t.sum-t.pause.sum, leastTime) / t.alone }
+
+// steady returns the sums of a turn without its pause.
+func (t *turn) steady() (busy, n, bytes float64) {
+	return t.busy - (t.pause.to - t.pause.from), t.n - t.pause.n, t.bytes - t.pause.bytes
+}
+
+// pause is a time in which entries waited and none committed, far longer than any entry of the turn had waited.
+type pause struct {
+	from, to float64
+	n, bytes float64 // entries that committed at its end, and their bytes
+	sum      float64 // by how much entries committed later for it
+}
+
+// paused takes a time in which entries waited and none committed. The time is a pause only if entries of the
+// turn committed much faster before: in a closed loop whose entries commit in bursts, each entry waits as long as
+// the time between two bursts.
+func (t *turn) paused(from, to float64) {
+	if t.alone >= fewEntries && to-from > trialWait*t.max {
+		t.pause = pause{from: from, to: to}
+	}
+}
 
 // busiest returns the share of time for which the processors are busy that a commit needs.
 func (a *Policy) busiest(r *ecraft.Round) float64 {
@@ -306,11 +350,11 @@ func (p *processors) look() {
 
 // judge ends a trial when its entries tell enough, or wait for too long.
 func (p *processors) judge() {
-	slow := p.turn.slower(&p.known, p.now) || p.stuck(p.now)
-	if !slow && !p.turn.whole(p.now) {
+	slow, stuck := p.turn.slower(&p.known, p.now), p.stuck(p.now)
+	if !slow && !stuck && !p.turn.whole(p.now) {
 		return
 	}
-	ratio := p.tell(slow)
+	ratio := p.tell(slow, stuck)
 	p.trials = min(p.trials+1, trialMemory)
 	p.ratio += (ratio - p.ratio) / p.trials
 	switch {
@@ -326,12 +370,17 @@ func (p *processors) judge() {
 	p.begin()
 }
 
-// tell returns the logarithm of the part of the time of full copies that coding takes, by a trial.
-func (p *processors) tell(slow bool) float64 {
-	ratio := math.Log(trialWait)
-	if !slow {
-		ratio = min(max(math.Log(p.turn.part(&p.known)), -mostTold), mostTold)
+// tell returns the logarithm of the part of the time of full copies that coding takes, by a trial. Where an
+// entry is stuck, the entries that committed before tell.
+func (p *processors) tell(slow, stuck bool) float64 {
+	part := float64(trialWait)
+	switch _, n, _ := p.turn.steady(); {
+	case stuck && !slow && n >= fewEntries:
+		part = p.turn.pace() / p.known.pace()
+	case !stuck && !slow:
+		part = p.turn.part(&p.known)
 	}
+	ratio := min(max(math.Log(part), -mostTold), mostTold)
 	if p.full {
 		return -ratio
 	}

@@ -26,12 +26,28 @@ func disturbed(coded, full float64, seed uint64) *server {
 	return s
 }
 
+// halting is the same on a machine that stands still twice a second, for 80 ms in the mean.
+func halting(coded, full float64, seed uint64) *server {
+	s := disturbed(coded, full, seed)
+	rng := rand.New(rand.NewPCG(seed, 8))
+	next, noise := rng.ExpFloat64()*0.5, s.noise
+	s.noise = func() float64 {
+		f := noise()
+		if s.now > next {
+			next = s.now + rng.ExpFloat64()*0.5
+			f += (0.02 + 0.06*rng.ExpFloat64()) / min(coded, full)
+		}
+		return f
+	}
+	return s
+}
+
 // lost returns which part more than with the better form alone the processors work for an entry, in the
-// mean of some seeds: loads of some seconds, with pauses between them.
-func lost(coded, full float64, loads int, seconds float64) (more float64) {
+// mean of some seeds: loads of some seconds, with rests between them.
+func lost(machine func(coded, full float64, seed uint64) *server, coded, full float64, loads int, seconds float64) (more float64) {
 	const seeds = 40
 	for seed := range uint64(seeds) {
-		s := disturbed(coded, full, seed)
+		s := machine(coded, full, seed)
 		for range loads {
 			s.run(seconds)
 			s.drain()
@@ -51,14 +67,44 @@ func lost(coded, full float64, loads int, seconds float64) (more float64) {
 
 func TestNoiseDecidesLittle(t *testing.T) {
 	for _, coded := range []float64{1.05e-3, 1.15e-3, 1.3e-3, 1.5e-3} {
-		require.Less(t, lost(coded, 1e-3, 15, 1.3), 0.025, coded)
-		require.Less(t, lost(coded, 1e-3, 1, 20), 0.025, coded)
-		require.Less(t, lost(coded, 1e-3, 1, 2), 0.06, "the first trial included")
+		require.Less(t, lost(disturbed, coded, 1e-3, 15, 1.3), 0.025, coded)
+		require.Less(t, lost(disturbed, coded, 1e-3, 1, 20), 0.025, coded)
+		require.Less(t, lost(disturbed, coded, 1e-3, 1, 2), 0.06, "the first trial included")
 	}
 	for _, full := range []float64{2e-3, 3e-3} {
-		require.Less(t, lost(1e-3, full, 15, 1.3), 0.04, full)
-		require.Less(t, lost(1e-3, full, 1, 2), 0.1, full)
+		require.Less(t, lost(disturbed, 1e-3, full, 15, 1.3), 0.04, full)
+		require.Less(t, lost(disturbed, 1e-3, full, 1, 2), 0.1, full)
 	}
+}
+
+func TestMachineThatStandsStillDecidesLittle(t *testing.T) {
+	const coded, full = 1.5e-3, 3e-3
+	require.Less(t, lost(halting, coded, 1e-3, 15, 1.3), 0.06, "full copies are better")
+	require.Less(t, lost(halting, coded, 1e-3, 1, 2), 0.08, "the first trial included")
+	require.Less(t, lost(halting, 1e-3, full, 15, 1.3), 0.08, "coding is better")
+	require.Less(t, lost(halting, 1e-3, full, 1, 2), 0.12, "the first trial included")
+}
+
+// TestPauseIsLeftOut has a turn of entries that take a millisecond, and one that commits with the next one 80 ms later.
+func TestPauseIsLeftOut(t *testing.T) {
+	p := &processors{count: true, turns: new(turns)}
+	p.entries.Init(trialFlights)
+	p.begin()
+	for index := uint64(1); index <= 10; index++ {
+		p.proposed(index, 1000, float64(index)*1e-3)
+		p.at(float64(index+1) * 1e-3)
+		p.committed(index)
+	}
+	p.proposed(11, 1000, 11e-3)
+	p.proposed(12, 1000, 50e-3)
+	p.at(91e-3)
+	p.committed(12)
+	require.InDelta(t, 1e-3, p.turn.pace(), 1e-9)
+	require.InDelta(t, 10e-3/12, p.turn.mean(), 1e-9)
+	p.proposed(13, 1000, 91e-3)
+	p.at(191e-3)
+	p.committed(13)
+	require.InDelta(t, 110e-3/11, p.turn.pace(), 1e-9, "not far longer than the wait before")
 }
 
 // until runs the server until a trial begins or ends.

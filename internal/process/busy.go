@@ -12,13 +12,13 @@ import (
 const (
 	// busyEvery is the least time between two looks at processors: the system counts in
 	// hundredths of a second.
-	busyEvery = 200 * time.Millisecond
+	busyEvery = 100 * time.Millisecond
 	// busyGain is the weight of the last look.
 	busyGain = 0.5
 )
 
-// Busy returns the share of time, 0 to 1, for which processors were busy in about the last half
-// second: the processors that this process may use, busy with this process, or those of the whole
+// Busy returns the share of time, 0 to 1, for which processors were busy in about the last quarter
+// of a second: the processors that this process may use, busy with this process, or those of the whole
 // machine, whoever uses them, whichever share is larger. Any number of callers share one look.
 // Systems other than Linux tell of this process alone, and some of nothing; then the share is 0.
 func Busy() float64 { return looks.busy(time.Now()) }

@@ -66,7 +66,7 @@ var purposes = map[string]string{
 	"turnTime":       "seconds of a turn at least; longer pauses of processes would raise it",
 	"turnWaits":      "mean times to commit of a turn at least; more bursts would raise it",
 	"longestTurn":    "seconds after which a turn is long enough; longer queues would raise it",
-	"trialWait":      "how many times the longest wait before an entry of a trial may wait; more jitter would raise it",
+	"trialWait":      "how many times the longest wait before an entry of a trial may wait, and a longer time without a commit is a pause; more jitter would raise it",
 	"fewEntries":     "entries of a trial that show a far longer time; bursts of answers would raise it",
 	"repeatGap":      "the time until a trial is repeated that spoke against what is in force, in lengths of a trial; more noise would lower it",
 	"otherLoad":      "how many times longer or shorter an entry takes of another load; mixed payloads would raise it",
