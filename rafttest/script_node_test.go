@@ -47,6 +47,14 @@ type scriptRand struct{}
 // IntN implements [raft.Rand].
 func (scriptRand) IntN(int) int { return 0 }
 
+// scriptLogger is silent, and hands the panics of a core to the script.
+type scriptLogger struct{ silent.Logger }
+
+func (scriptLogger) Fatal(v ...any)            { panic(corePanic{fmt.Sprint(v...)}) }
+func (scriptLogger) Fatalf(f string, v ...any) { panic(corePanic{fmt.Sprintf(f, v...)}) }
+func (scriptLogger) Panic(v ...any)            { panic(corePanic{fmt.Sprint(v...)}) }
+func (scriptLogger) Panicf(f string, v ...any) { panic(corePanic{fmt.Sprintf(f, v...)}) }
+
 func (n *scriptNode) start() {
 	n.disk.recover()
 	n.disk.sync(len(n.disk.pending))
@@ -55,7 +63,7 @@ func (n *scriptNode) start() {
 	n.appends, n.applies, n.held, n.heldApply = nil, nil, false, false
 	cfg := &raft.Config{
 		ID: n.id, ElectionTick: 10, HeartbeatTick: 1, Storage: n.disk, Applied: n.applied, AsyncStorageWrites: true,
-		MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256, Logger: silent.Logger{}, Rand: scriptRand{},
+		MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256, Logger: scriptLogger{}, Rand: scriptRand{},
 	}
 	if !n.plain {
 		cfg.Coding = &raft.Coding{Threshold: n.s.threshold, Memory: n.s.memory, Policy: &n.s.policy, Recorder: &n.s.events}

@@ -118,7 +118,7 @@ func TestScripts(t *testing.T) {
 			}
 		}()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			return s.do(t, d)
+			return s.do(d)
 		})
 		if s.rules.broken != "" {
 			t.Errorf("%s: %s", path, s.rules.broken)
@@ -127,7 +127,7 @@ func TestScripts(t *testing.T) {
 }
 
 // do carries out one command and returns what there is to see of it.
-func (s *script) do(t *testing.T, d *datadriven.TestData) (result string) {
+func (s *script) do(d *datadriven.TestData) (result string) {
 	s.out.Reset()
 	fmt.Fprintf(&s.trace, "%s: %s\n", d.Pos, commandLine(d))
 	defer func() {

@@ -125,13 +125,12 @@ func (s *servers) do(endpoint string, args ...string) result {
 
 // put writes until it is acknowledged. On a machine that has no time for the
 // nodes, an election may come in between, and leave a write in doubt.
-func (s *servers) put(endpoint string, args ...string) (r result) {
+func (s *servers) put(endpoint string, args ...string) {
 	eventually(s.t, "an acknowledged write", func() bool {
-		r = s.do(endpoint, append([]string{"put", "--timeout", "30s"}, args...)...)
+		r := s.do(endpoint, append([]string{"put", "--timeout", "30s"}, args...)...)
 		require.NotEqual(s.t, exitUsage, r.code, r.err)
 		return r.code == 0
 	})
-	return r
 }
 
 // all is the endpoints of all nodes.

@@ -17,12 +17,12 @@ import (
 )
 
 // startResponders starts three nodes with leases, all of which answer reads.
-func startResponders(t *testing.T, extra ...string) *servers {
+func startResponders(t *testing.T) *servers {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	s := startServers(t, append([]string{"--leases", "--tick", "50ms"}, extra...)...)
+	s := startServers(t, "--leases", "--tick", "50ms")
 	s.leader()
 	s.name("1", "2", "3")
 	return s

@@ -50,18 +50,18 @@ func tool(t *testing.T, name string) string {
 // deployed is where the files for operators are.
 const deployed = "../../deploy"
 
-func runTool(t *testing.T, name string, args ...string) string {
+func promtool(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), tool(t, name), args...).CombinedOutput()
-	require.NoError(t, err, "%s %s:\n%s", name, args, out)
+	out, err := exec.CommandContext(t.Context(), tool(t, "promtool"), args...).CombinedOutput()
+	require.NoError(t, err, "promtool %s:\n%s", args, out)
 	return string(out)
 }
 
 // Promtool finds no mistake in what is given to operators, and the dashboard's
 // expressions are valid.
 func TestPromtoolAcceptsWhatIsDeployed(t *testing.T) {
-	require.Contains(t, runTool(t, "promtool", "check", "config", deployed+"/prometheus/prometheus.yml"), "SUCCESS")
-	require.Contains(t, runTool(t, "promtool", "check", "rules", deployed+"/prometheus/weft-rules.yml"), "rules found")
+	require.Contains(t, promtool(t, "check", "config", deployed+"/prometheus/prometheus.yml"), "SUCCESS")
+	require.Contains(t, promtool(t, "check", "rules", deployed+"/prometheus/weft-rules.yml"), "rules found")
 	var recorded strings.Builder
 	recorded.WriteString("groups:\n- name: dashboard\n  rules:\n")
 	for i, expr := range dashboardExpressions(t, ".*") {
@@ -69,7 +69,7 @@ func TestPromtoolAcceptsWhatIsDeployed(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "dashboard.yml")
 	require.NoError(t, os.WriteFile(file, []byte(recorded.String()), 0o644))
-	require.Contains(t, runTool(t, "promtool", "check", "rules", file), "rules found")
+	require.Contains(t, promtool(t, "check", "rules", file), "rules found")
 }
 
 // dashboardExpressions returns the expressions of all panels, for all nodes and groups.
@@ -175,7 +175,7 @@ func TestAlertsFireForTheirCauseAlone(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "tests.yml")
 	require.NoError(t, os.WriteFile(file, []byte(tests.String()), 0o644))
-	require.Contains(t, runTool(t, "promtool", "test", "rules", file), "SUCCESS")
+	require.Contains(t, promtool(t, "test", "rules", file), "SUCCESS")
 }
 
 // prometheus is a server that scrapes nodes.

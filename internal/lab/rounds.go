@@ -68,6 +68,16 @@ func MedianTime[T any](measured []T, of func(T) time.Duration) time.Duration {
 	return time.Duration(RoundsOf(measured, func(m T) float64 { return float64(of(m)) }).Median())
 }
 
+// Percentiles returns the medians of two percentiles in milliseconds as text, or "-" if the larger one is 0: nothing was
+// measured.
+func Percentiles[T any](measured []T, low, high func(T) float64) string {
+	most := RoundsOf(measured, high).Median()
+	if most == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f, %.2f", RoundsOf(measured, low).Median(), most)
+}
+
 // Ratio divides the values of a side by those of another, round by round: noise that comes and
 // goes hits both sides of a round.
 func (r Rounds) Ratio(base Rounds) (all Rounds) {

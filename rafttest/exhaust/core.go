@@ -6,8 +6,6 @@ package exhaust
 import (
 	"fmt"
 	"hash/maphash"
-	"io"
-	"log"
 	"slices"
 	"time"
 
@@ -15,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/internal/silent"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 )
@@ -88,23 +87,6 @@ func (l level) Assign(r *ecraft.Round, units []int) ecraft.Plan {
 	return ecraft.Plan{Level: int(l), Predicted: tick / 100, Silence: tick / 10}
 }
 
-// silent is a logger that panics when a core does, and says nothing.
-type silent struct{ raft.Logger }
-
-func newSilent() raft.Logger {
-	return silent{&raft.DefaultLogger{Logger: log.New(io.Discard, "", 0)}}
-}
-
-// Debug, Info, Warning and Error implement [raft.Logger].
-func (silent) Debug(...any)            {}
-func (silent) Debugf(string, ...any)   {}
-func (silent) Info(...any)             {}
-func (silent) Infof(string, ...any)    {}
-func (silent) Warning(...any)          {}
-func (silent) Warningf(string, ...any) {}
-func (silent) Error(...any)            {}
-func (silent) Errorf(string, ...any)   {}
-
 // start begins a process on what a disk has.
 func start(s *scenario, id uint64, boots int, d *image, now time.Duration) (*core, error) {
 	c := &core{s: s, id: id, clock: &clock{now}, disk: *d, tear: -1}
@@ -113,7 +95,7 @@ func start(s *scenario, id uint64, boots int, d *image, now time.Duration) (*cor
 	cfg := &raft.Config{
 		ID: id, ElectionTick: s.ElectionTick, HeartbeatTick: 1, Storage: c.store, Applied: d.base,
 		MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256, PreVote: true, StepDownOnRemoval: true, AsyncStorageWrites: s.Host == threads, ConfChangesFirst: s.Host == appliesFirst, CheckQuorum: s.CheckQuorum || s.Leases,
-		Logger: newSilent(), Rand: patience(id),
+		Logger: silent.Logger{}, Rand: patience(id),
 	}
 	if s.Level > 0 {
 		cfg.Coding = &raft.Coding{Threshold: threshold, Policy: level(s.Level)}

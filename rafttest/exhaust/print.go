@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/runtime/protoimpl"
 
+	"github.com/weftraft/weft/internal/silent"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -30,7 +31,7 @@ type printer struct {
 // left are types that are not printed: no input changes their state, or the world has it.
 var left = map[reflect.Type]bool{
 	reflect.TypeFor[*clock]():                 true,
-	reflect.TypeFor[silent]():                 true,
+	reflect.TypeFor[silent.Logger]():          true,
 	reflect.TypeFor[*core]():                  true,
 	reflect.TypeFor[raft.Config]():            true,
 	reflect.TypeFor[*scenario]():              true,

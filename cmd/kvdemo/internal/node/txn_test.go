@@ -24,12 +24,12 @@ import (
 )
 
 // startGroups runs one node with some groups and returns its client.
-func startGroups(t *testing.T, groups int) (kvpb.KVClient, Config) {
+func startGroups(t *testing.T, groups int) kvpb.KVClient {
 	cfg := testConfig(t)
 	cfg.Groups = groups
 	stop := start(t, cfg)
 	t.Cleanup(func() { require.NoError(t, stop()) })
-	return kvpb.NewKVClient(dial(t, cfg.ClientListen)), cfg
+	return kvpb.NewKVClient(dial(t, cfg.ClientListen))
 }
 
 // patient is a context for calls to a node that has just been started.
@@ -61,7 +61,7 @@ func TestTransactionsOverGRPC(t *testing.T) {
 }
 
 func TestCompareAndSetOverGRPC(t *testing.T) {
-	c, _ := startGroups(t, 1)
+	c := startGroups(t, 1)
 	ctx := patient(t)
 	session, err := c.OpenSession(ctx, &kvpb.OpenSessionRequest{Key: "k"}, grpc.WaitForReady(true))
 	require.NoError(t, err)
@@ -177,7 +177,7 @@ func next(t *testing.T, w grpc.ServerStreamingClient[kvpb.WatchResponse]) *kvpb.
 }
 
 func TestWatchSendsChangesOnceAndInOrder(t *testing.T) {
-	c, _ := startGroups(t, 2)
+	c := startGroups(t, 2)
 	ctx := patient(t)
 	put := func(key, value string) {
 		_, err := c.Put(ctx, &kvpb.PutRequest{Key: key, Value: []byte(value)}, grpc.WaitForReady(true))

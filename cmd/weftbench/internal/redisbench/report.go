@@ -78,7 +78,7 @@ func benchmarkTable(cfg Config, rows []Row, redis *tally) lab.Table {
 	for _, c := range cellsOf(rows, "redis-benchmark") {
 		ours, theirs := c.of(rows, sideKvdemo), c.of(rows, sideRedis)
 		t.Rows = append(t.Rows, []string{c.test, strconv.Itoa(c.clients), strconv.Itoa(c.pipeline),
-			rate(ours), rate(theirs), redis.times(ours, theirs), latency(ours, p50, p99), latency(theirs, p50, p99)})
+			rate(ours), rate(theirs), redis.times(ours, theirs), lab.Percentiles(ours, p50, p99), lab.Percentiles(theirs, p50, p99)})
 	}
 	return t
 }
@@ -107,7 +107,7 @@ func ycsbTable(cfg Config, rows []Row, cells []cell, redis, etcd *tally) lab.Tab
 		line := []string{name, rate(k), rate(r), rate(e), redis.times(k, r), etcd.times(k, e)}
 		for _, of := range [][2]func(Row) float64{{p50, p99}, {writeP50, writeP99}} {
 			for _, side := range [][]Row{k, r, e} {
-				line = append(line, latency(side, of[0], of[1]))
+				line = append(line, lab.Percentiles(side, of[0], of[1]))
 			}
 		}
 		t.Rows = append(t.Rows, line)
@@ -121,14 +121,6 @@ func rate(rows []Row) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.0f", lab.RoundsOf(rows, perSecond).Median())
-}
-
-// latency returns two percentiles, as text.
-func latency(rows []Row, half, most func(Row) float64) string {
-	if lab.RoundsOf(rows, most).Median() == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.2f, %.2f", lab.RoundsOf(rows, half).Median(), lab.RoundsOf(rows, most).Median())
 }
 
 func perSecond(r Row) float64 { return r.PerSecond }

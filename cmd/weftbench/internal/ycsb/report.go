@@ -76,7 +76,7 @@ func (b *Bench) table(rows []Row, delay time.Duration, value int) lab.Table {
 			{func(r Row) float64 { return r.WriteP50 }, func(r Row) float64 { return r.WriteP99 }},
 		} {
 			for _, name := range sideNames {
-				line = append(line, latency(of(name), q[0], q[1]))
+				line = append(line, lab.Percentiles(of(name), q[0], q[1]))
 			}
 		}
 		t.Rows = append(t.Rows, line)
@@ -85,11 +85,3 @@ func (b *Bench) table(rows []Row, delay time.Duration, value int) lab.Table {
 }
 
 func perSecond(r Row) float64 { return r.PerSecond }
-
-// latency returns two percentiles, as text.
-func latency(rows []Row, half, most func(Row) float64) string {
-	if lab.RoundsOf(rows, most).Median() == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.2f, %.2f", lab.RoundsOf(rows, half).Median(), lab.RoundsOf(rows, most).Median())
-}
