@@ -133,9 +133,11 @@ func (t *Taker) check(n wire.Named) error {
 		if name.Entry < next || name.Entry >= uint64(len(n.Entries)) {
 			return fmt.Errorf("%w: a name for entry %d, want %d to %d", errBad, name.Entry, next, len(n.Entries)-1)
 		}
-		if e := n.Entries[name.Entry]; len(e.GetData()) > 0 || e.GetType() != pb.EntryNormal {
+		e, want := n.Entries[name.Entry], n.GetIndex()+1+name.Entry
+		if len(e.GetData()) > 0 || e.GetType() != pb.EntryNormal {
 			return fmt.Errorf("%w: a name for entry %d, which has %d bytes of data and type %v, want none and EntryNormal", errBad, name.Entry, len(e.GetData()), e.GetType())
-		} else if want := n.GetIndex() + 1 + name.Entry; e.GetIndex() != want || want <= n.GetIndex() {
+		}
+		if e.GetIndex() != want || want <= n.GetIndex() {
 			return fmt.Errorf("%w: a name for entry %d, of index %d behind index %d", errBad, name.Entry, e.GetIndex(), n.GetIndex())
 		}
 		next = name.Entry + 1

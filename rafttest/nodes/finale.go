@@ -12,6 +12,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/catchup"
+	"github.com/weftraft/weft/internal/members"
 )
 
 // finale is the second phase: links are mended, all nodes run, and each group
@@ -85,6 +86,7 @@ func (f *finale) look() {
 func (f *finale) missing(g *group) string {
 	leader := g.leading()
 	if leader == nil {
+		f.upgrade(g)
 		return "there is no leader"
 	}
 	conf := leader.conf()
@@ -117,6 +119,24 @@ func (f *finale) missing(g *group) string {
 		g.retire(conf)
 	}
 	return what
+}
+
+// upgrade has an operator start a member with Weft's library whose vote the others need, because only the member knows that it has none
+// any more, and whose log is the longest. A member with upstream's library does not tell them (rule L8 of coding).
+func (f *finale) upgrade(g *group) {
+	var longest *member
+	for _, n := range f.w.running() {
+		if m := n.members[g.id]; m != nil && (longest == nil || m.r.Status().LastIndex > longest.r.Status().LastIndex) {
+			longest = m
+		}
+	}
+	if f.w.Now() < f.w.plan.duration+finaleTime/2 || longest == nil || !longest.n.plain() || members.Votes(longest.conf(), longest.n.id) {
+		return
+	}
+	f.w.tell(longest.n.id, "gets Weft's library, as nobody can win without its vote")
+	f.w.plan.joints.upstream &^= 1 << longest.n.id
+	longest.n.crash(false)
+	longest.n.start()
 }
 
 // probe proposes a command at a member or a gateway, again and again until it is applied.

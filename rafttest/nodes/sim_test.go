@@ -149,6 +149,12 @@ func TestJoints(t *testing.T) {
 	}
 }
 
+// TestRemovedMemberWithUpstreamsLibraryHoldsNoUpgradedGroup: one of two members is removed, alone knows of it, has the longest log, and
+// runs upstream's library, which does not tell the other. One of 3,000 seeds of TestJoints leads there.
+func TestRemovedMemberWithUpstreamsLibraryHoldsNoUpgradedGroup(t *testing.T) {
+	require.NoError(t, run(803055, options{Joints: true}).Err)
+}
+
 var (
 	gateSeeds      = flag.Uint64("gate-seeds", 150, "how many seeds TestGates runs, from -first on")
 	briefGateSeeds = flag.Uint64("brief-gate-seeds", 1850, "how many seeds TestGatesBrief runs, likewise")
