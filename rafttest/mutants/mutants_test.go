@@ -12,7 +12,7 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/mutate"
 )
 
-// TestMutants checks, without running them, that every mutant can be put in, and
+// TestMutants checks, without running them, that every mutant can be put in and compiles, and
 // that every directed schedule is there because some mutant fails it.
 func TestMutants(t *testing.T) {
 	all := slices.Concat(table, trials, joints, late, placing, gateways, named, zoned, readers, catchUps)

@@ -9,7 +9,7 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/mutate"
 )
 
-// TestMutants checks, without running the tests, that every mutant can be put in, and that there
+// TestMutants checks, without running the tests, that every mutant can be put in and compiles, and that there
 // are enough mutants of each kind.
 func TestMutants(t *testing.T) {
 	if err := mutate.Check(t.Context(), mutants()); err != nil {

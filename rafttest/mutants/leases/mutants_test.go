@@ -20,7 +20,7 @@ var (
 	testFunc  = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 )
 
-// TestMutants checks, without running them, that every mutant can be put in, that
+// TestMutants checks, without running them, that every mutant can be put in and compiles, that
 // every rule has one, and that the tests that are named exist.
 func TestMutants(t *testing.T) {
 	if err := mutate.Check(t.Context(), mutants()); err != nil {
