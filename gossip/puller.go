@@ -155,6 +155,9 @@ func (p *Puller) SetMembers(ids []uint64) {
 	}
 }
 
+// Idle reports whether no units are on order.
+func (p *Puller) Idle() bool { return p.onOrder == 0 }
+
 // Stuck returns the lowest index of a stuck entry.
 func (p *Puller) Stuck() (index uint64, ok bool) {
 	for id, w := range p.wants {
