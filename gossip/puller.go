@@ -74,8 +74,9 @@ const (
 //
 // For each entry the Puller goes around the ring that begins behind the own slot, then
 // to the encoder and to the members without a slot. A node that was assigned no units, a
-// reader or a voter that was behind, asks the next slot, where the payload may be complete,
-// then the slots with units, then the others. In each case members in the own zone come first, and
+// reader or a voter that was behind, asks the next slot if that has none either, where the
+// payload may be complete, then the slots with units, beginning with another for each entry,
+// so that all of their links send, then the others. In each case members in the own zone come first, and
 // only when these had time to answer, and a collector to pass units on, a far one is asked for
 // an entry that pushes may still complete. On the first round each peer is
 // asked for the units of its own slot that are still lacking, several peers at a time;
@@ -154,6 +155,9 @@ func (p *Puller) SetMembers(ids []uint64) {
 		}
 	}
 }
+
+// Idle reports whether no units are on order.
+func (p *Puller) Idle() bool { return p.onOrder == 0 }
 
 // Stuck returns the lowest index of a stuck entry.
 func (p *Puller) Stuck() (index uint64, ok bool) {
@@ -321,7 +325,7 @@ func (p *Puller) expire(w *wanted, now int) {
 // ask orders units that an entry lacks from the next peers in its order.
 func (p *Puller) ask(w *wanted, l *Lacking, now int, leader uint64, out []Ask, first int) []Ask {
 	var buf [16]uint64
-	ring := p.ring(l.Header, leader, buf[:0])
+	ring := p.ring(l.Header, l.Index, leader, buf[:0])
 	left, own := l.Need, l.OwnHeld
 	for left > 0 {
 		if w.cursor >= len(ring) && len(w.orders) > 0 {
@@ -386,9 +390,9 @@ func (p *Puller) endPass(w *wanted, need, now int) {
 
 // ring appends the peers to ask for an entry before the leader, in order: the slots
 // behind the own slot, then members without a slot, the encoder among them. For a node
-// without units of its own, slots with units come before all slots but the next. Near members
-// come first.
-func (p *Puller) ring(h *ecraft.Header, leader uint64, dst []uint64) []uint64 {
+// without units of its own, slots with units come before all slots but the next, and each
+// entry begins with another of them. Near members come first.
+func (p *Puller) ring(h *ecraft.Header, index, leader uint64, dst []uint64) []uint64 {
 	slot := h.SlotOf(p.self)
 	bare := slot >= 0 && h.Units[slot] == 0
 	slots := func(wanted func(at int) bool) {
@@ -401,8 +405,12 @@ func (p *Puller) ring(h *ecraft.Header, leader uint64, dst []uint64) []uint64 {
 	}
 	next := (slot + 1) % h.Slots
 	if bare {
-		slots(func(at int) bool { return at == next })
-		slots(func(at int) bool { return at != next && h.Units[at] > 0 })
+		slots(func(at int) bool { return at == next && h.Units[at] == 0 })
+		from := len(dst)
+		slots(func(at int) bool { return h.Units[at] > 0 })
+		if holders := dst[from:]; len(holders) > 0 {
+			rotate(holders, int(index%uint64(len(holders))))
+		}
 	}
 	slots(func(at int) bool { return !bare || at != next && h.Units[at] == 0 })
 	for _, id := range p.members {
@@ -414,6 +422,13 @@ func (p *Puller) ring(h *ecraft.Header, leader uint64, dst []uint64) []uint64 {
 		slices.SortStableFunc(dst, func(a, b uint64) int { return p.far(a) - p.far(b) })
 	}
 	return dst
+}
+
+// rotate moves the first n members behind the others.
+func rotate(ids []uint64, n int) {
+	slices.Reverse(ids[:n])
+	slices.Reverse(ids[n:])
+	slices.Reverse(ids)
 }
 
 // far is 1 for members that are not near.

@@ -111,7 +111,26 @@ func TestNodeWithoutUnitsAsksItsNeighbourFirst(t *testing.T) {
 	h := &ecraft.Header{Layout: ecraft.Layout{D: 2, Slots: 6}, Members: []uint64{2, 3, 4, 5, 6, 7}, Units: []uint8{1, 0, 1, 0, 0, 0}}
 	p := NewPuller(5, PullerOptions{})
 	p.SetMembers([]uint64{1, 2, 3, 4, 5, 6, 7, 8})
-	require.Equal(t, []uint64{6, 2, 4, 7, 3, 8}, p.ring(h, 1, nil))
+	require.Equal(t, []uint64{6, 2, 4, 7, 3, 8}, p.ring(h, 10, 1, nil))
+	require.Equal(t, []uint64{6, 4, 2, 7, 3, 8}, p.ring(h, 11, 1, nil), "each entry begins with another")
 	h.Units[3] = 1
-	require.Equal(t, []uint64{6, 7, 2, 3, 4, 8}, p.ring(h, 1, nil))
+	require.Equal(t, []uint64{6, 7, 2, 3, 4, 8}, p.ring(h, 11, 1, nil), "a node with units")
+}
+
+// TestAllLinksSendToTheNodeThatWasAway has four members with units, of which any two complete an entry.
+func TestAllLinksSendToTheNodeThatWasAway(t *testing.T) {
+	h := &ecraft.Header{Layout: ecraft.Layout{D: 2, Slots: 6}, Members: []uint64{2, 3, 4, 5, 6, 7}, Units: []uint8{1, 1, 1, 1, 0, 0}, PayloadLen: 64}
+	p := NewPuller(7, PullerOptions{})
+	p.SetMembers([]uint64{1, 2, 3, 4, 5, 6, 7})
+	var missing []Lacking
+	for i := range uint64(8) {
+		missing = append(missing, Lacking{ID: ecraft.ID{Term: 1, Index: i + 1}, Header: h, Need: 2, Overdue: true, First: make([]uint8, 6)})
+	}
+	units := map[uint64]int{}
+	for _, a := range p.Plan(0, missing, 1, nil) {
+		for _, w := range a.Wants {
+			units[a.To] += w.Need
+		}
+	}
+	require.Equal(t, map[uint64]int{2: 4, 3: 4, 4: 4, 5: 4}, units)
 }

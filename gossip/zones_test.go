@@ -203,7 +203,7 @@ func TestNearMembersAreAskedFirst(t *testing.T) {
 	near := func(id uint64) bool { return id == 4 || id == 6 }
 	p := newPuller(PullerOptions{Near: near, Hedge: 6})
 	missing := lacking(1)
-	require.Equal(t, []uint64{4, 6, 3, 5}, p.ring(missing[0].Header, 1, nil))
+	require.Equal(t, []uint64{4, 6, 3, 5}, p.ring(missing[0].Header, missing[0].Index, 1, nil))
 	missing[0].First = []uint8{2, 0, 2, 0, 2} // those near have pushed
 	missing[0].Need, missing[0].Next = 2, true
 	asks := func(from, to int) (list [][4]int) {

@@ -11,10 +11,18 @@ const (
 	fetchFile   = "internal/fetch/receiver.go"
 	laggardFile = "internal/replica/catchingup.go"
 	urgencyFile = "internal/replica/urgency.go"
+	askFile     = "raft/internal/coding/messages.go"
+	pullFile    = "gossip/puller.go"
 )
 
 // catchUps is the bugs of the budget in which groups catch up, by snapshots and from the log.
 var catchUps = []bug{
+	{"a member that was away waits for its next tick", askFile,
+		edit("if unpushed && ", "if unpushed && c.ticks < 0 && "), "TestMemberThatWasAwayAsksBeforeItsNextTick", 0},
+	{"all entries are asked of the same members", pullFile,
+		edit("rotate(holders, int(index%uint64(len(holders))))", "rotate(holders, 0)"), "TestAllLinksSendToTheNodeThatWasAway", 0},
+	{"each append is a question for units", askFile,
+		edit("if unpushed && c.wants.puller.Idle() {", "if unpushed {"), "TestMemberThatWasAwayAsksBeforeItsNextTick", 0},
 	{"urgency does not count", catchUpFile,
 		edit("cmp.Compare(a.rank(), b.rank()), ", ""), "TestMostUrgentCatchesUpFirst", 0},
 	{"the bytes that are left do not count", catchUpFile,

@@ -61,9 +61,14 @@ func (c *Coder) Handled(m *pb.Message) {
 	switch m.GetType() {
 	case pb.MsgApp:
 		f := &c.intake.fresh
-		c.pushes.share(f.ents, f.envs, m.GetCommit())
+		unpushed := c.pushes.share(f.ents, f.envs, m.GetCommit())
 		c.passes.noted()
 		*f = accepted{}
+		// A member that was away need not wait for its next tick. While units are on order, the answer is the time to
+		// ask for more, so that many entries share a question.
+		if unpushed && c.wants.puller.Idle() {
+			c.wants.pull()
+		}
 	case pb.MsgHeartbeat:
 		if c.raft.Role() == extend.Follower {
 			c.reports.news()

@@ -29,8 +29,8 @@ type pushes struct {
 // share pushes this node's units of entries behind their acknowledgement: at once, or
 // when the entries lie far enough behind the commit index. An entry committed before
 // its arrival here is not shared, because the other members have the entry; for the same
-// reason the others push no units of the entry.
-func (s *pushes) share(ents []*pb.Entry, envs []*ecraft.Envelope, commit uint64) {
+// reason the others push no units of the entry. The result says whether there is such an entry.
+func (s *pushes) share(ents []*pb.Entry, envs []*ecraft.Envelope, commit uint64) (unpushed bool) {
 	var now parcels
 	for i, env := range envs {
 		if env == nil || env.Kind != ecraft.Coded {
@@ -38,7 +38,7 @@ func (s *pushes) share(ents []*pb.Entry, envs []*ecraft.Envelope, commit uint64)
 		}
 		if ents[i].GetIndex() <= commit {
 			if rec := s.ledger.find(ents[i].GetIndex()); rec != nil {
-				rec.unpushed = true
+				rec.unpushed, unpushed = true, true
 			}
 			continue
 		}
@@ -53,6 +53,7 @@ func (s *pushes) share(ents []*pb.Entry, envs []*ecraft.Envelope, commit uint64)
 	}
 	s.ship(&now)
 	s.shareDue()
+	return unpushed
 }
 
 // shareDue pushes the units of entries that lie far enough behind the commit index, or

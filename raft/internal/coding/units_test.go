@@ -29,3 +29,24 @@ func TestPayloadsBeyondTheBudgetAreLackingWhenTheirPinsEnd(t *testing.T) {
 	require.NoError(t, f.Broken())
 	require.Less(t, f.payloads.completeTo(), uint64(payloads))
 }
+
+func TestMemberThatWasAwayAsksBeforeItsNextTick(t *testing.T) {
+	f := newFake(t)
+	f.follow(2)
+	asked := func() (entries []int) {
+		for _, m := range f.sent {
+			if m.GetType() == MsgUnitsAsk {
+				entries = append(entries, len(m.GetEntries()))
+			}
+		}
+		f.sent = nil
+		return entries
+	}
+	f.takes(2, coded(ecraft.ID{Term: 2, Index: 1}, text(64)), coded(ecraft.ID{Term: 2, Index: 2}, text(64)))
+	require.Equal(t, []int{2}, asked(), "no push will come for committed entries")
+	f.takes(4, coded(ecraft.ID{Term: 2, Index: 3}, text(64)), coded(ecraft.ID{Term: 2, Index: 4}, text(64)))
+	require.Empty(t, asked(), "units are on order: an answer, or the tick, is the time for more")
+	f.Tick()
+	f.perform()
+	require.Equal(t, []int{2}, asked())
+}

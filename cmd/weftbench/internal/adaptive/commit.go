@@ -92,11 +92,11 @@ func (m *model) covered(index, k uint64) bool {
 		return true // a carrier has no payload
 	}
 	held := make([]int, 1, maxFollowers+1)
-	held[0] = m.layout.D
+	held[0] = e.layout.D
 	for i := range m.followers {
 		held = append(held, m.held(i, e, index, k))
 	}
-	return ecraft.Covered(m.layout.D, (m.n+1)/2, held)
+	return ecraft.Covered(e.layout.D, (m.n+1)/2, held)
 }
 
 // held is the number of units of an entry that a follower is known to hold.
@@ -210,7 +210,7 @@ func (m *model) hedge() {
 // would be enough, and their followers go on answering.
 func (m *model) takesItsTime(first uint64, pace time.Duration) bool {
 	e := &m.log[first-1]
-	held := append(make([]int, 0, maxFollowers+1), m.layout.D)
+	held := append(make([]int, 0, maxFollowers+1), e.layout.D)
 	n := 1
 	for i, f := range m.followers {
 		units := 0
@@ -223,18 +223,17 @@ func (m *model) takesItsTime(first uint64, pace time.Duration) bool {
 		}
 		held = append(held, units)
 	}
-	return !ecraft.HedgeWaived(e.plan, m.now-e.at, true) && n > m.n/2 && ecraft.Covered(m.layout.D, (m.n+1)/2, held)
+	return !ecraft.HedgeWaived(e.plan, m.now-e.at, true) && n > m.n/2 && ecraft.Covered(e.layout.D, (m.n+1)/2, held)
 }
 
 // carry appends a carrier that raises all entries from first on to a level, at the followers
 // selected by there, unless the riders have more bytes than tokens.
 func (m *model) carry(first uint64, level int, there func(i int) bool, tokens float64) {
 	carrier := uint64(len(m.log)) + 1
-	c := entry{at: m.now}
+	c := entry{at: m.now, layout: m.layout}
 	for i := range c.bytes {
 		c.bytes[i] = messageBytes
 	}
-	want := m.layout.UnitsAt(level)
 	var total int64
 	var raised []rider
 	for index := first; index < carrier; index++ {
@@ -243,7 +242,8 @@ func (m *model) carry(first uint64, level int, there func(i int) bool, tokens fl
 			continue
 		}
 		r := rider{carrier: carrier, entry: index}
-		unit := (e.size+m.layout.D-1)/m.layout.D + unitBytes
+		want := e.layout.UnitsAt(level)
+		unit := (e.size+e.layout.D-1)/e.layout.D + unitBytes
 		for i := range m.followers {
 			have := int(e.units[i])
 			if m.general != nil {

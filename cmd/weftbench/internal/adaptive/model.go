@@ -29,7 +29,9 @@ type entry struct {
 	at    time.Duration
 	plan  ecraft.Plan
 	units shares
-	bytes [maxFollowers]int32 // of the message that carries the entry
+	// layout is the cut of the payload: as in the core, a level that does not divide the group's D has one of its own.
+	layout ecraft.Layout
+	bytes  [maxFollowers]int32 // of the message that carries the entry
 	// number of answers, the leader's included, for a side that counts answers; 0: the commit rule
 	need int
 
@@ -195,6 +197,7 @@ func (m *model) Propose(size int) uint64 {
 
 // assign asks the policy for an entry's shares.
 func (m *model) assign(e *entry) {
+	e.layout = m.layout
 	d := m.layout.D
 	switch {
 	case e.size < threshold && !m.side.always:
@@ -210,6 +213,8 @@ func (m *model) assign(e *entry) {
 			m.hint()
 		}
 		e.plan = m.policy.Assign(&m.round, m.units)
+		e.layout = m.layout.Reduce(m.units)
+		d = e.layout.D
 	}
 	whole := true
 	for i, u := range m.units {

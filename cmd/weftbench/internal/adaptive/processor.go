@@ -135,7 +135,7 @@ func (m *model) processed(e *event) bool {
 // coded reports whether an entry travels in units.
 func (m *model) coded(e *entry) bool {
 	for i := range m.followers {
-		if e.size > 0 && int(e.units[i]) != m.layout.D {
+		if e.size > 0 && int(e.units[i]) != e.layout.D {
 			return true
 		}
 	}
@@ -150,7 +150,7 @@ func (m *model) push(from int, index uint64) {
 		return
 	}
 	m.work(from+1, seconds(float64(e.size)*m.net.Processor.Restore))
-	bytes := int(e.units[from]) * (e.size / m.layout.D)
+	bytes := int(e.units[from]) * (e.size / e.layout.D)
 	if bytes == 0 {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/ecraft/papers"
 )
 
@@ -36,4 +37,12 @@ func TestSidesOfPapersAreInOrder(t *testing.T) {
 	out, err := s.Run(rs, false)
 	require.NoError(t, err)
 	require.True(t, out.Stuck, "RSPaxos at N = 5 survives one failure")
+}
+
+// TestModelCutsPayloadsAsTheCore has a level that does not divide the group's D.
+func TestModelCutsPayloadsAsTheCore(t *testing.T) {
+	s := Setting{Network: Uniform(9, gbit, 100*us, 0), Sizes: []int{1 << 20}, Clients: 1, Time: 200 * ms, Seed: 1}
+	out, err := s.Run(fixedLevel(ecraft.Levels(9)), false)
+	require.NoError(t, err)
+	require.InDelta(t, 8./5, out.Sent, 0.01, "each of 8 followers gets a fifth")
 }

@@ -167,18 +167,29 @@ func firstReads(b *Bench) (*Result, error) {
 	return result(calm, first), nil
 }
 
+// heartbeat is the time between two heartbeats in followerBack. A follower that is back waits for the next one, so that the
+// time of a small log hangs on the moment: moments are as many, evenly spread over a heartbeat.
+const (
+	heartbeat = 10 * ms
+	moments   = 5
+)
+
 // followerBack is the time in which a follower that was away has all entries, and the bytes sent to it.
 func followerBack(b *Bench) (*Result, error) {
 	const entries = 100
-	took := newGrid("a follower comes back to N = 7, 100 entries", "failed, size", "ms until it has applied all", false)
+	took := newGrid("a follower comes back to N = 7, 100 entries", "failed, size", "ms until it has applied all, mean", false)
 	bytes := newGrid("bytes sent to the follower", "failed, size", "for a byte of payload", false)
 	for _, failed := range []int{1, 2, 3} {
 		for _, n := range []int{16 << 10, 256 << 10, 1 << 20} {
 			group := fmt.Sprintf("%d, %s", failed, size(n))
 			for _, side := range named() {
-				ms, sent, err := b.back(side, failed, n, entries)
-				if err != nil {
-					return nil, err
+				var ms, sent float64
+				for i := range moments {
+					t, s, err := b.back(side, failed, n, entries, time.Duration(i)*heartbeat/moments)
+					if err != nil {
+						return nil, err
+					}
+					ms, sent = ms+t/moments, sent+s/moments
 				}
 				took.put(group, side.Name, ms)
 				bytes.put(group, side.Name, sent)
@@ -190,10 +201,10 @@ func followerBack(b *Bench) (*Result, error) {
 	return result(took).show(bytes), nil
 }
 
-// back measures one follower that comes back.
-func (b *Bench) back(side virtual.Side, failed, size, entries int) (took, sent float64, err error) {
+// back measures one follower that comes back so long after the last entry.
+func (b *Bench) back(side virtual.Side, failed, size, entries int, after time.Duration) (took, sent float64, err error) {
 	const away, patient = 7, time.Minute
-	c, err := b.cluster(side, 7, place{egress: gbit, delay: 100 * us}, 10*ms)
+	c, err := b.cluster(side, 7, place{egress: gbit, delay: 100 * us}, heartbeat)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -209,6 +220,9 @@ func (b *Bench) back(side virtual.Side, failed, size, entries int) (took, sent f
 	}
 	if done, err := c.RunUntil(c.Now()+patient, func() bool { return len(load.Calls()) == entries }); err != nil || !done {
 		return 0, 0, fmt.Errorf("%d of %d entries are done within %v: %w", len(load.Calls()), entries, patient, err)
+	}
+	if err := c.Run(c.Now() + after); err != nil {
+		return 0, 0, err
 	}
 	toIt := func() (sum uint64) {
 		for id := range uint64(away - 1) {

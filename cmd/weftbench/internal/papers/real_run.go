@@ -21,7 +21,7 @@ type kind struct {
 	what      string
 	clients   int
 	processes func(*codingbench.Cell) lab.Rounds
-	simulated func(adaptive.Outcome) float64
+	simulated func(adaptive.Outcome) lab.Rounds
 	// higher says that more is better.
 	higher bool
 }
@@ -30,7 +30,7 @@ func perSecond(clients int) kind {
 	return kind{
 		what: "puts a second", clients: clients, higher: true,
 		processes: func(c *codingbench.Cell) lab.Rounds { return c.PerSecond },
-		simulated: func(o adaptive.Outcome) float64 { return o.PerSecond },
+		simulated: func(o adaptive.Outcome) lab.Rounds { return byRound(o.Trace) },
 	}
 }
 
@@ -40,7 +40,7 @@ var (
 	leaderBytes   = kind{
 		what: "bytes sent by the leader for a byte", clients: 16,
 		processes: func(c *codingbench.Cell) lab.Rounds { return lab.Rounds{c.Sent()} },
-		simulated: func(o adaptive.Outcome) float64 { return o.Sent },
+		simulated: func(o adaptive.Outcome) lab.Rounds { return lab.Rounds{o.Sent} },
 	}
 )
 
@@ -51,7 +51,8 @@ type servers struct{ nodes, failed int }
 const near = 1.25
 
 // byProcesses runs values of 64 and 256 KB by processes of kvdemo that send at most 100 Mbit/s each, and in a simulation
-// of the same, with the processor that all share. The links bound both, so the ratios are to be compared.
+// of the same, with the processor that all share. The links bound both, so the ratios are to be compared. Both know the
+// load after their first rounds: processes stay up, and the simulation runs on.
 func byProcesses(k kind, groups ...servers) func(*Bench) (*Result, error) {
 	return func(b *Bench) (*Result, error) {
 		t := lab.Table{
@@ -74,12 +75,12 @@ func byProcesses(k kind, groups ...servers) func(*Bench) (*Result, error) {
 				if err != nil {
 					return nil, err
 				}
-				byRound := k.better(k.processes(ours), k.processes(full))
-				real, sim := byRound.Median(), k.better(lab.Rounds{simOurs}, lab.Rounds{simFull}).Median()
+				measuredRatio, simRatio := k.better(k.processes(ours), k.processes(full)), k.better(simOurs, simFull)
+				real, sim := measuredRatio.Median(), simRatio.Median()
 				t.Rows = append(t.Rows, []string{
 					fmt.Sprint(g.nodes), fmt.Sprint(g.failed), size(full.Size),
-					figure(simFull) + " → " + figure(simOurs), figure(sim) + "x",
-					figure(k.processes(full).Median()) + " → " + figure(k.processes(ours).Median()), byRound.Text("%.2fx"), figure(real / sim),
+					figure(simFull.Median()) + " → " + figure(simOurs.Median()), simRatio.Text("%.2fx"),
+					figure(k.processes(full).Median()) + " → " + figure(k.processes(ours).Median()), measuredRatio.Text("%.2fx"), figure(real / sim),
 				})
 				cells++
 				if off := max(real/sim, sim/real); off > apart {
@@ -137,14 +138,26 @@ func (b *Bench) processes(clients int, g servers) ([]*codingbench.Cell, error) {
 	return cells, err
 }
 
-// simulated is the same in virtual time.
-func (b *Bench) simulated(k kind, g servers, bytes int, side adaptive.Side) (float64, error) {
+// simulated is the same in virtual time: as many rounds, of a leader that keeps what it has learnt, as processes do.
+func (b *Bench) simulated(k kind, g servers, bytes int, side adaptive.Side) (lab.Rounds, error) {
 	s := adaptive.Setting{
 		Network: adaptive.OneMachine(g.nodes, narrow), Sizes: []int{bytes}, Clients: k.clients, Failed: g.failed,
-		Time: long, Seed: b.Seed,
+		Time: time.Duration(b.Rounds) * long, Seed: b.Seed,
 	}
 	out, err := s.Run(side, false)
 	return k.simulated(out), err
+}
+
+// byRound returns the rates of rounds, of the ops of each second.
+func byRound(trace []float64) (all lab.Rounds) {
+	for seconds := range slices.Chunk(trace, int(long/time.Second)) {
+		sum := 0.
+		for _, ops := range seconds {
+			sum += ops
+		}
+		all = append(all, sum/float64(len(seconds)))
+	}
+	return all
 }
 
 // ycsbBeside runs three workloads at five processes with the delays of wan, all of them responders, and at as many of
