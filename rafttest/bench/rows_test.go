@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/internal/silent"
 )
 
 // node is a RawNode of either library.
@@ -239,3 +241,6 @@ func check(err error) {
 		panic(err)
 	}
 }
+
+// quiet is the logger of all cores here.
+type quiet = silent.Logger

@@ -12,8 +12,6 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"go.etcd.io/raft/v3"
-
-	"github.com/weftraft/weft/internal/silent"
 )
 
 // upstreamStorage counts the calls that the state machine makes.
@@ -54,7 +52,7 @@ func (s *upstreamStorage) Snapshot() (*pb.Snapshot, error) {
 
 func upstreamConfig(id uint64, s *upstreamStorage) *raft.Config {
 	return &raft.Config{
-		ID: id, ElectionTick: 1 << 30, HeartbeatTick: 1 << 29, Storage: s, Logger: silent.Logger{},
+		ID: id, ElectionTick: 1 << 30, HeartbeatTick: 1 << 29, Storage: s, Logger: quiet{},
 		MaxSizePerMsg: 1 << 30, MaxInflightMsgs: 256,
 	}
 }

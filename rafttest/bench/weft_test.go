@@ -9,7 +9,6 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/internal/silent"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -51,7 +50,7 @@ func (s *weftStorage) Snapshot() (*pb.Snapshot, error) {
 
 func weftConfig(id uint64, s *weftStorage) *raft.Config {
 	return &raft.Config{
-		ID: id, ElectionTick: 1 << 30, HeartbeatTick: 1 << 29, Storage: s, Logger: silent.Logger{},
+		ID: id, ElectionTick: 1 << 30, HeartbeatTick: 1 << 29, Storage: s, Logger: quiet{},
 		MaxSizePerMsg: 1 << 30, MaxInflightMsgs: 256,
 	}
 }
