@@ -55,15 +55,9 @@ func hardStateOf(st *pb.HardState) hardState {
 	return hardState{term: st.GetTerm(), vote: st.GetVote(), commit: st.GetCommit()}
 }
 
-// proto returns the hard state for the host, which owns the result: one allocation, with the
-// numbers.
+// proto returns the hard state for the host, which owns the result.
 func (h hardState) proto() *pb.HardState {
-	m := &struct {
-		pb.HardState
-		h hardState
-	}{h: h}
-	m.Term, m.Vote, m.Commit = &m.h.term, &m.h.vote, &m.h.commit
-	return &m.HardState
+	return &pb.HardState{Term: &h.term, Vote: &h.vote, Commit: &h.commit}
 }
 
 // IsEmptyHardState reports whether st is nil or all zero: nothing to write.
