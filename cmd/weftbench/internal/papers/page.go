@@ -4,7 +4,9 @@
 package papers
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -208,19 +210,35 @@ func (m *Measured) tables(b *strings.Builder) {
 	fmt.Fprintf(b, "\n%s.\n", capital(m.outcome(m.Result)))
 }
 
-// WriteReal writes the data of the rows that were run on this machine into a directory of documents.
+// WriteReal writes the data of rows that were run on this machine into a directory of documents. The page's other rows stay.
 func WriteReal(dir string, list []Measured, rounds int) error {
+	file := filepath.Join(dir, "data", "papers-real.md")
+	page, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	sections := map[string]string{} // by heading
+	for _, s := range strings.Split(string(page), "\n## ")[1:] {
+		heading, text, _ := strings.Cut(s, "\n")
+		sections[heading] = text
+	}
+	for _, m := range list {
+		if m.Result != nil {
+			var b strings.Builder
+			m.tables(&b)
+			sections[m.heading()] = b.String()
+		}
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Data: figures of the papers, on real processes\n\nWritten by `make papers-real`: %d processors, %s, %s/%s; processes of kvdemo that send at most 100 Mbit/s each,\n"+
 		"%d rounds of %v a cell, sides in turns; medians, with the least and the greatest round; every write is on the disks of a majority before it is acknowledged. Processes and clients share the\n"+
 		"machine, and so they do in the simulation beside. [papers.md](../papers.md) has what the rows are.\n", runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, rounds, long)
-	for _, m := range list {
-		if m.Result != nil {
-			fmt.Fprintf(&b, "\n## %s\n", m.heading())
-			m.tables(&b)
+	for _, r := range all() {
+		if text, ok := sections[r.heading()]; ok && r.Real != nil {
+			fmt.Fprintf(&b, "\n## %s\n%s", r.heading(), text)
 		}
 	}
-	return os.WriteFile(filepath.Join(dir, "data", "papers-real.md"), []byte(b.String()), 0o644)
+	return os.WriteFile(file, []byte(b.String()), 0o644)
 }
 
 // data is the page with all tables.

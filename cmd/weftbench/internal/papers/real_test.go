@@ -4,6 +4,9 @@
 package papers
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,4 +27,27 @@ func TestSimulationRunsOnAsProcessesDo(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, rounds, b.Rounds)
 	require.Greater(t, rounds.Median(), 1.2*rounds[0])
+}
+
+// TestRowsThatDoNotRunStayOnThePage writes two rows, and one of them again, in the order of the papers.
+func TestRowsThatDoNotRunStayOnThePage(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "data"), 0o755))
+	write := func(id, says string) string {
+		rows, err := Find(id)
+		require.NoError(t, err)
+		require.NoError(t, WriteReal(dir, []Measured{{Row: rows[0], Result: &Result{Says: says}}}, lab.LeastRounds))
+		page, err := os.ReadFile(filepath.Join(dir, "data", "papers-real.md"))
+		require.NoError(t, err)
+		return string(page)
+	}
+	first := write("flexraft/7", "one")
+	page := write("crossword/7a", "two")
+	require.Less(t, strings.Index(page, "Two."), strings.Index(page, "One."))
+	write("crossword/7a", "three")
+	page = write("crossword/7a", "two")
+	require.Equal(t, 1, strings.Count(page, "crossword 7a"))
+	require.NotContains(t, page, "Three.")
+	require.NoError(t, os.Remove(filepath.Join(dir, "data", "papers-real.md")))
+	require.Equal(t, first, write("flexraft/7", "one"))
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -45,7 +46,8 @@ type Config struct {
 	Sizes    []int
 	Readers  int
 	Progress io.Writer
-	begun    int // groups
+	begun    int    // groups
+	last     string // directory of the last one
 }
 
 // Row is what clients saw of a policy in a network. Reads and Writes are the sites' latencies,
@@ -220,7 +222,7 @@ type client interface {
 	io.Closer
 }
 
-// row starts a cluster in a network, and measures it.
+// row starts a cluster in a network, and measures it. The data of a cluster that has done its part is removed: that of all would fill a disk.
 func (cfg *Config) row(ctx context.Context, n readsbench.Network, p policy) (row Row, err error) {
 	row = Row{Network: n.Name, Policy: p.name}
 	start := (*Config).startKvdemo
@@ -231,7 +233,11 @@ func (cfg *Config) row(ctx context.Context, n readsbench.Network, p policy) (row
 	if err != nil {
 		return row, err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	defer func() {
+		if err = errors.Join(err, s.close()); err == nil {
+			err = os.RemoveAll(cfg.last)
+		}
+	}()
 	if err := cfg.fill(ctx, s, n); err != nil {
 		return row, err
 	}
@@ -321,7 +327,8 @@ func (cfg *Config) startKvdemo(ctx context.Context, n readsbench.Network, p poli
 // dir returns the name of a directory that no earlier try has used.
 func (cfg *Config) dir(name string) string {
 	cfg.begun++
-	return filepath.Join(cfg.Dir, fmt.Sprintf("%d %s", cfg.begun, name))
+	cfg.last = filepath.Join(cfg.Dir, fmt.Sprintf("%d %s", cfg.begun, name))
+	return cfg.last
 }
 
 // fill writes every key once.
