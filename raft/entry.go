@@ -10,6 +10,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/internal/encoded"
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
@@ -38,7 +39,7 @@ type (
 )
 
 func encodingSize(ents []*pb.Entry) entryEncodingSize {
-	return entryEncodingSize(extend.EncodedSize(ents...))
+	return entryEncodingSize(encoded.Size(ents...))
 }
 
 func payloadSize(ents []*pb.Entry) (size entryPayloadSize) {

@@ -68,7 +68,7 @@ func newPapers() *cobra.Command {
 					for _, r := range rows { // each is on the page when it has run: the next one may fail, an hour later
 						m, err := papers.Run(&bench, []papers.Row{r}, true)
 						if err == nil && out != "" {
-							err = papers.WriteReal(out, m, bench.Rounds)
+							err = papers.WriteReal(out, m)
 						}
 						if err != nil {
 							return err
@@ -96,7 +96,7 @@ func newPapers() *cobra.Command {
 	flags.StringVar(&figure, "figure", "", "a row, such as crossword/6c, or a paper (default: all)")
 	flags.BoolVar(&list, "list", false, "list the rows, and run nothing")
 	flags.StringVar(&net, "net", "sim", "sim: virtual time; real: the rows that can run on this machine")
-	flags.StringVar(&out, "out", "", "write papers.md, data/papers.md and the pictures into this directory; with --net real, data/papers-real.md")
+	flags.StringVar(&out, "out", "", "write papers.md, data/papers.md and the pictures into this directory; with --net real, the rows that run into data/papers-real.md")
 	flags.StringVar(&bench.Etcd, "etcd", ".cache/etcd-released/etcd", "with --net real: the program of etcd that make etcd-released built")
 	flags.StringVar(&bench.ZooKeeper, "zookeeper", "/usr/share/java/zookeeper.jar", "with --net real: the jar of Debian's package zookeeper")
 	flags.BoolVar(&bench.Short, "quick", false, "a fraction of each run, one round, to look at")

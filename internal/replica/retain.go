@@ -9,7 +9,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/internal/encoded"
 )
 
 // retention decides how much of the log is kept. The entries beyond the durable state are
@@ -73,7 +73,7 @@ func newRetention(f *facts) retention {
 // appended notes new entries and returns their bytes.
 func (k *retention) appended(entries []*pb.Entry) (bytes uint64) {
 	for _, e := range entries {
-		bytes += uint64(wire.EntrySize(e))
+		bytes += uint64(encoded.Size(e))
 	}
 	last := entries[len(entries)-1].GetIndex()
 	for n := len(k.marks); n > 0 && k.marks[n-1].index >= entries[0].GetIndex(); n-- {

@@ -9,7 +9,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/internal/encoded"
 	"github.com/weftraft/weft/storage"
 )
 
@@ -91,7 +91,7 @@ func (w *writes) next(whole *storage.Write, bytes uint64) (a Append, rest bool) 
 	}
 	n, size := 0, uint64(0)
 	for n < min(len(whole.Entries), w.maxEntries) {
-		s := uint64(wire.EntrySize(whole.Entries[n]))
+		s := uint64(encoded.Size(whole.Entries[n]))
 		if n > 0 && size+s > w.maxBytes {
 			break
 		}

@@ -13,6 +13,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/internal/encoded"
 )
 
 // Raft messages are protobuf, in upstream's definition. Messages are written and,
@@ -124,7 +125,7 @@ func (b Raft) encode(e *encoder) {
 // encodeEntry appends one element of Message.entries.
 func (b Raft) encodeEntry(e *encoder, entry *pb.Entry) {
 	e.byte(tagEntries)
-	n := EntrySize(entry)
+	n := encoded.Size(entry)
 	var out *ecraft.Outgoing
 	if b.OwnForm {
 		out = ecraft.NewOutgoing(entry.Data, b.ClearPrefix, b.GetFrom(), b.GetTo())
@@ -148,24 +149,6 @@ func (b Raft) encodeEntry(e *encoder, entry *pb.Entry) {
 		e.bytes(entry.Data)
 	}
 	e.Copy(entry.ProtoReflect().GetUnknown())
-}
-
-// EntrySize is proto.Size of an entry, without protobuf's walk over its fields.
-func EntrySize(e *pb.Entry) int {
-	n := len(e.ProtoReflect().GetUnknown())
-	if e.Type != nil {
-		n += 1 + protowire.SizeVarint(uint64(*e.Type))
-	}
-	if e.Term != nil {
-		n += 1 + protowire.SizeVarint(*e.Term)
-	}
-	if e.Index != nil {
-		n += 1 + protowire.SizeVarint(*e.Index)
-	}
-	if e.Data != nil {
-		n += 1 + protowire.SizeBytes(len(e.Data))
-	}
-	return n
 }
 
 func (e *encoder) field(tag byte, v uint64) {

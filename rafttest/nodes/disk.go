@@ -10,8 +10,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/weftraft/weft/internal/encoded"
 	"github.com/weftraft/weft/internal/replica"
-	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/storage"
@@ -114,7 +114,7 @@ func (d *disk) takes(bytes int, sync bool) time.Duration {
 func (d *disk) put(w logWork) {
 	if w.append != nil {
 		for _, e := range w.append.Write.Entries {
-			w.bytes += wire.EntrySize(e)
+			w.bytes += encoded.Size(e)
 		}
 	}
 	d.queue = append(d.queue, w)

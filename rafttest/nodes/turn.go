@@ -9,6 +9,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/encoded"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/internal/world"
@@ -145,7 +146,7 @@ func (m *member) Append(a *replica.Append) {
 	c := &m.n.w.plan.costs
 	var cost time.Duration
 	for _, e := range a.Write.Entries {
-		cost += c.Entry + per(wire.EntrySize(e), c.LogKiB)
+		cost += c.Entry + per(encoded.Size(e), c.LogKiB)
 	}
 	m.n.cpu.Add(func() (time.Duration, func()) {
 		return cost, func() { m.n.disk.put(logWork{m: m, append: a, number: number}) }

@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/internal/encoded"
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
@@ -176,7 +177,7 @@ func (l *leading) sent(to uint64, ents []*pb.Entry) {
 	last := ents[len(ents)-1].GetIndex()
 	l.stuck.sentTo[to] = max(l.stuck.sentTo[to], last)
 	if o := l.observer(); o != nil {
-		o.Sent(to, last, extend.EncodedSize(ents...)-l.forms.saved, l.now())
+		o.Sent(to, last, encoded.Size(ents...)-l.forms.saved, l.now())
 	}
 }
 

@@ -13,9 +13,9 @@ import (
 	"go.etcd.io/raft/v3/quorum"
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/internal/encoded"
 )
 
 // Log is the log as an extension reads it.
@@ -107,32 +107,6 @@ const (
 	Leader
 )
 
-// EncodedSize returns the bytes of entries as encoded: proto.Size, several times as
-// fast. Every entry is measured four times on its way through a node, and measuring was
-// most of the time spent on small entries. A field costs a byte for its tag and then
-// its value. A nil entry has no bytes.
-func EncodedSize(ents ...*pb.Entry) (n int) {
-	for _, e := range ents {
-		if e == nil {
-			continue // taken out by a host, in place
-		}
-		n += len(e.ProtoReflect().GetUnknown())
-		if e.Type != nil {
-			n += 1 + protowire.SizeVarint(uint64(*e.Type))
-		}
-		if e.Term != nil {
-			n += 1 + protowire.SizeVarint(*e.Term)
-		}
-		if e.Index != nil {
-			n += 1 + protowire.SizeVarint(*e.Index)
-		}
-		if e.Data != nil {
-			n += 1 + protowire.SizeBytes(len(e.Data))
-		}
-	}
-	return n
-}
-
 // Limit returns the longest prefix that encodes to at most so many bytes, but at
 // least one entry of a slice that has any.
 func Limit(ents []*pb.Entry, most uint64) []*pb.Entry {
@@ -141,7 +115,7 @@ func Limit(ents []*pb.Entry, most uint64) []*pb.Entry {
 	}
 	size := uint64(0)
 	for i, e := range ents {
-		if size += uint64(EncodedSize(e)); size > most && i > 0 {
+		if size += uint64(encoded.Size(e)); size > most && i > 0 {
 			return ents[:i]
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // The papers, in the order of the pages, each with the sides that most of its rows have.
@@ -210,8 +212,9 @@ func (m *Measured) tables(b *strings.Builder) {
 	fmt.Fprintf(b, "\n%s.\n", capital(m.outcome(m.Result)))
 }
 
-// WriteReal writes the data of rows that were run on this machine into a directory of documents. The page's other rows stay.
-func WriteReal(dir string, list []Measured, rounds int) error {
+// WriteReal writes the data of rows that were run on this machine into a directory of documents. The page's other rows stay, and may be of
+// earlier runs.
+func WriteReal(dir string, list []Measured) error {
 	file := filepath.Join(dir, "data", "papers-real.md")
 	page, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -231,8 +234,8 @@ func WriteReal(dir string, list []Measured, rounds int) error {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Data: figures of the papers, on real processes\n\nWritten by `make papers-real`: %d processors, %s, %s/%s; processes of kvdemo that send at most 100 Mbit/s each,\n"+
-		"%d rounds of %v a cell, sides in turns; medians, with the least and the greatest round; every write is on the disks of a majority before it is acknowledged. Processes and clients share the\n"+
-		"machine, and so they do in the simulation beside. [papers.md](../papers.md) has what the rows are.\n", runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, rounds, long)
+		"at least %d rounds of %v a cell, sides in turns; medians, with the least and the greatest round; every write is on the disks of a majority before it is acknowledged. Processes and clients share the\n"+
+		"machine, and so they do in the simulation beside. [papers.md](../papers.md) has what the rows are.\n", runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, lab.LeastRounds, long)
 	for _, r := range all() {
 		if text, ok := sections[r.heading()]; ok && r.Real != nil {
 			fmt.Fprintf(&b, "\n## %s\n%s", r.heading(), text)

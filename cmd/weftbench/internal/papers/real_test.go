@@ -36,7 +36,7 @@ func TestRowsThatDoNotRunStayOnThePage(t *testing.T) {
 	write := func(id, says string) string {
 		rows, err := Find(id)
 		require.NoError(t, err)
-		require.NoError(t, WriteReal(dir, []Measured{{Row: rows[0], Result: &Result{Says: says}}}, lab.LeastRounds))
+		require.NoError(t, WriteReal(dir, []Measured{{Row: rows[0], Result: &Result{Says: says}}}))
 		page, err := os.ReadFile(filepath.Join(dir, "data", "papers-real.md"))
 		require.NoError(t, err)
 		return string(page)
