@@ -33,7 +33,7 @@ type purity struct {
 var pure = map[string]purity{
 	"raft": {
 		imports: []string{"go.etcd.io/raft/v3/", "google.golang.org/protobuf/",
-			"github.com/weftraft/weft/ecraft", "github.com/weftraft/weft/internal/placement", "github.com/weftraft/weft/leases", "github.com/weftraft/weft/raft/internal/"},
+			"github.com/weftraft/weft/ecraft", "github.com/weftraft/weft/internal/encoded", "github.com/weftraft/weft/internal/placement", "github.com/weftraft/weft/leases", "github.com/weftraft/weft/raft/internal/"},
 		// The default logger writes to standard error; Fatal ends the process.
 		fileMayUse: map[string][]string{"logger.go": {"os", "log"}, "random.go": {"crypto/rand"}},
 		goroutines: []string{"node.go"},
@@ -43,6 +43,7 @@ var pure = map[string]purity{
 	"ecraft/papers":      {imports: []string{"github.com/weftraft/weft/ecraft"}},
 	"gossip":             {imports: []string{"github.com/weftraft/weft/ecraft"}},
 	"leases":             {},
+	"internal/encoded":   {imports: []string{"go.etcd.io/raft/v3/", "google.golang.org/protobuf/"}},
 	"internal/placement": {},
 }
 

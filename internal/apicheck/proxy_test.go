@@ -66,6 +66,8 @@ func machineWith(t *testing.T, dir string, pack packer) (m machine, release stri
 	m.env = append(m.env,
 		"GOPROXY=file://"+filepath.Join(dir, "proxy")+",file://"+filepath.Join(cache, "cache", "download")+","+proxies,
 		"GOMODCACHE="+filepath.Join(dir, "cache"),
+		// The go command would go by what it once read of a version, and here each state of the checkout has the same one.
+		"GODEBUG=goindex=0",
 		"GOSUMDB=off") // which knows no release that is none
 	return m, release
 }
