@@ -253,41 +253,6 @@ func ruleCrash(s *stage) error {
 	return m.is(t, len(t.batches))
 }
 
-// ruleLoadDurable cuts the power after a Load that found unsynced bytes.
-func ruleLoadDurable(s *stage) error {
-	t, err := s.tell(20)
-	if err != nil {
-		return err
-	}
-	for _, n := range []int{3, 11, 20} {
-		m, err := s.fresh()
-		if err != nil {
-			return err
-		}
-		if err := m.apply(t, 0, n); err != nil {
-			return err
-		}
-		m, index, host, err := m.crashed(true)
-		if err != nil {
-			return err
-		}
-		if _, err := m.survived(t, index, host); err != nil {
-			return fmt.Errorf("after the process was killed: %w", err)
-		}
-		again, found, host, err := m.crashed(false)
-		if err != nil {
-			return err
-		}
-		if found < index {
-			return fmt.Errorf("method Load returned index %d after the process was killed, and index %d after power failed behind it", index, found)
-		}
-		if _, err := again.survived(t, found, host); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // snap opens a snapshot and checks the snapshot's index and host bytes.
 func (m *subject) snap(t *story, n int) (rawnode.Snapshot, error) {
 	snap, err := m.sm.Snapshot()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/weftraft/weft/internal/dirlock"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
 	"github.com/weftraft/weft/rawnode/state/internal/envelope"
@@ -384,7 +385,7 @@ func (m *Memory[M]) install(c checkpoint, temp string) error {
 	if err := fs.Rename(temp, m.path(c.name)); err != nil {
 		return fmt.Errorf("rename checkpoint: %w", errors.Join(err, fs.Remove(temp)))
 	}
-	if err := syncDir(fs, m.opts.Dir); err != nil {
+	if err := dirlock.Sync(fs, m.opts.Dir); err != nil {
 		if c.name == m.last.name {
 			return err // the last checkpoint was under this name: there is no other
 		}
@@ -408,15 +409,4 @@ func (c *counter) Write(b []byte) (int, error) {
 	n, err := c.to.Write(b)
 	c.n += uint64(n)
 	return n, err
-}
-
-func syncDir(fs vfs.FS, dir string) error {
-	d, err := fs.OpenDir(dir)
-	if err != nil {
-		return fmt.Errorf("open directory %s: %w", dir, err)
-	}
-	if err := errors.Join(d.Sync(), d.Close()); err != nil {
-		return fmt.Errorf("sync directory %s: %w", dir, err)
-	}
-	return nil
 }
