@@ -28,6 +28,7 @@ var stateMachineRules = []rule[*stage]{
 	{"a restored state takes the place of the old one", ruled(ruleReplaces)},
 	{"a restored state is durable when Restore returns", ruled(ruleRestoreDurable)},
 	{"a restored state goes on", ruled(ruleGoesOn)},
+	{"a restored state may be an earlier one", ruled(ruleGoesBack)},
 	{"Restore returns the error of its body and keeps the state", ruled(ruleTorn)},
 	{"Restore reads its body up to io.EOF", ruled(ruleEOF)},
 	{"a crash during Restore leaves the old state or the new one", ruled(ruleCrashInRestore)},

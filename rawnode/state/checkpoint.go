@@ -391,11 +391,27 @@ func (m *Memory[M]) install(c checkpoint, temp string) error {
 		}
 		return errors.Join(err, fs.Remove(m.path(c.name))) // or a start may find it beside later ones
 	}
+	if c.index < m.last.index {
+		if err := m.forgetLater(c); err != nil {
+			return err
+		}
+	}
 	m.last.index, m.last.name = c.index, c.name
 	atomic.StoreUint64(&m.last.bytes, c.bytes)
 	m.durable.Store(c.index)
 	m.tidy()
 	return nil
+}
+
+// forgetLater removes the last checkpoint, durably, for an earlier one beside it, to which the state goes back: of two a
+// start takes the later.
+func (m *Memory[M]) forgetLater(c checkpoint) error {
+	fs := m.opts.FS
+	if err := fs.Remove(m.path(m.last.name)); err != nil {
+		return fmt.Errorf("remove the later checkpoint: %w", errors.Join(err, fs.Remove(m.path(c.name))))
+	}
+	m.last.index, m.last.name = 0, "" // whatever the disk makes of it, a further checkpoint of the old state is written anew
+	return dirlock.Sync(fs, m.opts.Dir)
 }
 
 // counter counts bytes.

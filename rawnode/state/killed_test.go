@@ -6,6 +6,7 @@ package state_test
 import (
 	"bytes"
 	"io"
+	"syscall"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -71,6 +72,46 @@ func TestStateThatAKilledProcessLeftIsDurable(t *testing.T) {
 		durable, _, err := m.Load()
 		require.NoError(t, err)
 		require.Equal(t, found, durable, "killed before operation %d", at)
+	}
+}
+
+// A state goes back to an earlier snapshot of its own, as when a recovery is taken back. If the disk fails, or power, the
+// state is as before, or goes back as a whole, and a later start does not find what was taken back.
+func TestStateGoesBackInOneStep(t *testing.T) {
+	for at := 1; ; at++ {
+		mem, n, breaks := vfs.NewCrashableMem(), 0, false
+		var image *vfs.MemFS
+		m := open(t, errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if breaks && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+				if n++; n == at {
+					image = mem.CrashClone(vfs.CrashCloneCfg{})
+					return syscall.EIO
+				}
+			}
+			return nil
+		})), state.Options{})
+		apply(t, m, 5, "a")
+		snap, err := m.Snapshot()
+		require.NoError(t, err)
+		apply(t, m, 9, "b")
+		require.NoError(t, m.Checkpoint())
+		breaks = true
+		failed := m.Restore(snap.Meta(), bytes.NewReader(bodyOf(t, snap)))
+		breaks = false
+		if n < at {
+			require.NoError(t, failed)
+			require.Greater(t, at, 7, "operations of Restore")
+			left := open(t, mem.CrashClone(vfs.CrashCloneCfg{}), state.Options{})
+			require.EqualValues(t, 5, left.Applied())
+			require.Equal(t, `{"a":1}`, text(left))
+			return
+		}
+		crashed := open(t, image, state.Options{})
+		require.Contains(t, []uint64{5, 9}, crashed.Applied(), "operation %d", at)
+		require.Equal(t, `{"a":1,"b":1}`, text(m))
+		require.NoError(t, m.Checkpoint())
+		left := open(t, mem.CrashClone(vfs.CrashCloneCfg{}), state.Options{})
+		require.EqualValues(t, 9, left.Applied(), "operation %d", at)
 	}
 }
 
