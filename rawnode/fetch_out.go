@@ -34,7 +34,8 @@ type fetchesOut struct {
 
 	mu      sync.Mutex
 	streams map[fetchedBy]*served
-	asked   map[uint64]asked // by peer: the last question
+	asked   map[uint64]asked // by peer: the last question, unless its stream has begun
+	closed  bool             // no stream begins any more
 }
 
 // asked is what a source remembers of a question.
@@ -62,6 +63,14 @@ type served struct {
 
 func newFetchesOut(h *Host) *fetchesOut {
 	return &fetchesOut{h: h, streams: map[fetchedBy]*served{}, asked: map[uint64]asked{}}
+}
+
+// close ends the beginning of streams. The transport may still bring messages: a stream that began behind the host's
+// end would read a state that may be closed.
+func (s *fetchesOut) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
 }
 
 // busy returns how many streams there are.
@@ -117,9 +126,13 @@ func (s *fetchesOut) want(key fetchedBy, f wire.Fetch) error {
 	room := s.h.out.hasRoom()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sv := s.streams[key]
-	begins := f.Step == wire.FetchTake && f.Number == 0
+	sv, a := s.streams[key], s.asked[key.peer]
+	// A stream begins once. A message that comes twice, or that was meant for this node before a restart,
+	// would begin another state under the number of the first, and the member would join the two.
+	begins := f.Step == wire.FetchTake && f.Number == 0 && a.stream == key.stream
 	switch {
+	case s.closed:
+		return ErrStopped
 	case sv == nil && f.Step == wire.FetchLives:
 		return nil
 	case sv == nil && !begins:
@@ -128,10 +141,8 @@ func (s *fetchesOut) want(key fetchedBy, f wire.Fetch) error {
 		return replica.ErrOutgoingFull
 	case sv == nil:
 		ctx, cancel := context.WithCancelCause(s.h.context)
-		sv = &served{fetchedBy: key, cancel: cancel, wanted: make(chan struct{}, 1), room: s.h.room()}
-		if a := s.asked[key.peer]; a.stream == key.stream {
-			sv.urgency = a.urgency
-		}
+		sv = &served{fetchedBy: key, cancel: cancel, wanted: make(chan struct{}, 1), room: s.h.room(), urgency: a.urgency}
+		delete(s.asked, key.peer)
 		s.streams[key] = sv
 		s.h.spawn(func() { s.serve(ctx, sv, f) })
 	}

@@ -221,6 +221,7 @@ func (h *Host) end(r *replica.Replica) {
 	h.cancel()
 	h.in.close()
 	h.fetched.close()
+	h.served.close()
 	h.appends.close()
 	h.applies.close()
 	if sm, ok := h.cfg.StateMachine.(Interruptible); ok {

@@ -74,7 +74,8 @@ type StateMachine interface {
 	// io.EOF, because only io.EOF shows that body is whole; Restore returns any other error of
 	// body, and the state stays unchanged. The host drops the unread rest of body when Restore
 	// returns. A Restore that takes nothing for Config.SnapshotTimeout gets an error from
-	// body.
+	// body. A host's snapshots are of a higher index than the state; TakeBack of package weft, without a host,
+	// goes back to a lower one, and so does Durable.
 	Restore(meta SnapshotMeta, body io.Reader) error
 }
 

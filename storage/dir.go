@@ -60,7 +60,7 @@ type spare struct {
 // openDirectory locks the directory and compares its identity, and first makes either
 // if missing.
 func openDirectory(fs vfs.FS, path string, id Identity) (_ *directory, err error) {
-	if err := makeDir(fs, path); err != nil {
+	if err := dirlock.Make(fs, path); err != nil {
 		return nil, fmt.Errorf("storage: making directory %s: %w", path, err)
 	}
 	d := &directory{fs: fs, path: path}
@@ -97,42 +97,6 @@ func (d *directory) close() error {
 		errs = append(errs, d.lock.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// makeDir makes a directory and its parents, and syncs all of the parents, so that a
-// crash cannot take away the directory under a synced file. Existing parents are synced
-// too, because an earlier process may have made them and been killed before syncing.
-// Once an identity exists, the parents are synced.
-func makeDir(fs vfs.FS, path string) error {
-	if _, err := fs.Stat(fs.PathJoin(path, identityName)); err == nil {
-		return nil
-	}
-	var parents []string
-	made := 0 // the parents that get an entry now
-	for p := path; fs.PathDir(p) != p; p = fs.PathDir(p) {
-		parents = append(parents, fs.PathDir(p))
-		if _, err := fs.Stat(p); err != nil {
-			made = len(parents)
-		}
-	}
-	if err := fs.MkdirAll(path, 0o755); err != nil {
-		return err
-	}
-	for i, p := range slices.Backward(parents) {
-		// This process may lack the right to open an existing directory.
-		if err := syncDir(fs, p); err != nil && i < made {
-			return err
-		}
-	}
-	return nil
-}
-
-func syncDir(fs vfs.FS, path string) error {
-	f, err := fs.OpenDir(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 // The identity file is text, so that an operator can read the log's owner. The last

@@ -22,6 +22,7 @@ type Group struct {
 	id    uint64
 	e     *Engine
 	taken atomic.Bool
+	waits int // writes that have not ended; guarded by the engine's lock
 
 	// mu guards the fields below. It is taken inside the engine's lock, never around
 	// the engine's lock, and not held during I/O.
@@ -89,11 +90,34 @@ func (g *Group) Identity() Identity { return g.e.opts.Identity }
 // [ErrTaken] says that another user has the group. The other methods do not check the
 // reservation, which is for users, such as a rawnode.Host, that must not share a log by
 // mistake.
+//
+// Acquire waits until the writes of an earlier user have ended, because the Storage methods
+// show them before they are durable, and a new user takes for durable what it finds. With
+// [Options.Manual] it returns [ErrBusy] instead.
 func (g *Group) Acquire() (release func(), err error) {
 	if !g.taken.CompareAndSwap(false, true) {
 		return nil, fmt.Errorf("%w: group %d: another user of it in this process has not ended; give each a group of its own", ErrTaken, g.id)
 	}
-	return sync.OnceFunc(func() { g.taken.Store(false) }), nil
+	release = sync.OnceFunc(func() { g.taken.Store(false) })
+	if err := g.settle(); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}
+
+// settle waits until no write of the group waits.
+func (g *Group) settle() error {
+	e := g.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for g.waits > 0 && e.refuse == nil {
+		if e.opts.Manual {
+			return fmt.Errorf("%w: group %d: %d writes of its last user; call Step", ErrBusy, g.id, g.waits)
+		}
+		e.room.Wait()
+	}
+	return e.refuse
 }
 
 // Append queues w and returns. The Storage methods show the write from now on. The

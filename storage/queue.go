@@ -83,6 +83,7 @@ func (e *Engine) push(r *request) error {
 		if err != nil {
 			return err
 		}
+		r.group.waits++
 		r.record, r.stage = rec, nil
 		r.bytes = int64(rec.bodyLen() + proto.Size(rec.installed) + proto.Size(rec.recorded))
 	}
@@ -269,6 +270,9 @@ func (e *Engine) finish(batch []*request, err error) {
 	e.mu.Lock()
 	for _, r := range batch {
 		e.queuedBytes -= r.bytes
+		if r.group != nil {
+			r.group.waits--
+		}
 	}
 	e.progress.ended += uint64(len(batch))
 	e.progress.since = time.Now()

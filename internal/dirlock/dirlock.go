@@ -1,7 +1,8 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dirlock gives a directory to one owner at a time, under whichever name.
+// Package dirlock makes a directory that survives a crash, and gives the directory to one owner
+// at a time, under whichever name.
 //
 // The lock of a file system excludes other processes, and within a process goes by the
 // name of the file: a symbolic link or a relative path is another name, and on Unix the
@@ -11,6 +12,7 @@
 package dirlock
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -33,6 +35,46 @@ type lock struct {
 	dir  string
 	info os.FileInfo
 	file io.Closer
+}
+
+// Make makes a directory and its parents, and syncs all of the parents, so that a crash cannot
+// take away the directory under a synced file. Existing parents are synced too, because an
+// earlier process may have made them and been killed before syncing. Once there is a lock file,
+// the parents are synced: Take follows Make.
+func Make(fs vfs.FS, dir string) error {
+	if _, err := fs.Stat(fs.PathJoin(dir, fileName)); err == nil {
+		return nil
+	}
+	var parents []string
+	made := 0 // the parents that get an entry now
+	for p := dir; fs.PathDir(p) != p; p = fs.PathDir(p) {
+		parents = append(parents, fs.PathDir(p))
+		if _, err := fs.Stat(p); err != nil {
+			made = len(parents)
+		}
+	}
+	if err := fs.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for i, p := range slices.Backward(parents) {
+		// This process may lack the right to open an existing directory.
+		if err := Sync(fs, p); err != nil && i < made {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sync makes the names in a directory durable.
+func Sync(fs vfs.FS, dir string) error {
+	f, err := fs.OpenDir(dir)
+	if err != nil {
+		return fmt.Errorf("open directory %s: %w", dir, err)
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("sync directory %s: %w", dir, err)
+	}
+	return nil
 }
 
 // Take locks a directory until the result is closed, which is done once. The error says

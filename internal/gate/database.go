@@ -135,13 +135,7 @@ func (o *DatabaseOptions) noAnswer() error {
 // MakeDir makes a directory that survives a crash, unless it is there. Its error wraps full
 // if there is no room.
 func MakeDir(fs vfs.FS, dir string, full error) error {
-	err := fs.MkdirAll(dir, 0o755)
-	if err == nil {
-		var parent vfs.File
-		if parent, err = fs.OpenDir(fs.PathDir(dir)); err == nil {
-			err = errors.Join(parent.Sync(), parent.Close())
-		}
-	}
+	err := dirlock.Make(fs, dir)
 	if noRoom(err) {
 		err = fmt.Errorf("%w: %w", full, err)
 	}

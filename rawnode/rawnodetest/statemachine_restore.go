@@ -256,6 +256,40 @@ func ruleRestoreDurable(s *stage) error {
 	return nil
 }
 
+// ruleGoesBack restores a snapshot of the state's own past, as TakeBack of package weft does.
+func ruleGoesBack(s *stage) error {
+	t, meta, body, err := s.told(20, 8)
+	if err != nil {
+		return err
+	}
+	for _, power := range []bool{true, false} {
+		m, err := s.fresh()
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(m.apply(t, 0, 20), m.flush()); err != nil {
+			return err
+		}
+		if err := m.restored(meta, bytes.NewReader(body), t, 8); err != nil {
+			return fmt.Errorf("a state at index %d: %w", t.index(20), err)
+		}
+		if d, err := m.sm.Durable(); err != nil || d != meta.Index {
+			return fmt.Errorf("method Durable returns %d and error %v after the state went back to index %d, want that index", d, fmt.Sprint(err), meta.Index)
+		}
+		m, index, host, err := m.crashed(power)
+		if err != nil {
+			return err
+		}
+		if _, err := m.survived(t, index, host); err != nil || index != meta.Index {
+			return fmt.Errorf("after a crash behind Restore, Load returns index %d and error %v, want %d: what came behind was taken back", index, fmt.Sprint(err), meta.Index)
+		}
+		if err := errors.Join(m.apply(t, 8, 20), m.is(t, 20)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // ruleGoesOn restores a snapshot, applies more commands, crashes, and takes a snapshot for the next
 // round.
 func ruleGoesOn(s *stage) error {

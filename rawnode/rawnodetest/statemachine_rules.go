@@ -28,6 +28,7 @@ var stateMachineRules = []rule[*stage]{
 	{"a restored state takes the place of the old one", ruled(ruleReplaces)},
 	{"a restored state is durable when Restore returns", ruled(ruleRestoreDurable)},
 	{"a restored state goes on", ruled(ruleGoesOn)},
+	{"a restored state may be an earlier one", ruled(ruleGoesBack)},
 	{"Restore returns the error of its body and keeps the state", ruled(ruleTorn)},
 	{"Restore reads its body up to io.EOF", ruled(ruleEOF)},
 	{"a crash during Restore leaves the old state or the new one", ruled(ruleCrashInRestore)},
@@ -251,41 +252,6 @@ func ruleCrash(s *stage) error {
 		}
 	}
 	return m.is(t, len(t.batches))
-}
-
-// ruleLoadDurable cuts the power after a Load that found unsynced bytes.
-func ruleLoadDurable(s *stage) error {
-	t, err := s.tell(20)
-	if err != nil {
-		return err
-	}
-	for _, n := range []int{3, 11, 20} {
-		m, err := s.fresh()
-		if err != nil {
-			return err
-		}
-		if err := m.apply(t, 0, n); err != nil {
-			return err
-		}
-		m, index, host, err := m.crashed(true)
-		if err != nil {
-			return err
-		}
-		if _, err := m.survived(t, index, host); err != nil {
-			return fmt.Errorf("after the process was killed: %w", err)
-		}
-		again, found, host, err := m.crashed(false)
-		if err != nil {
-			return err
-		}
-		if found < index {
-			return fmt.Errorf("method Load returned index %d after the process was killed, and index %d after power failed behind it", index, found)
-		}
-		if _, err := again.survived(t, found, host); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // snap opens a snapshot and checks the snapshot's index and host bytes.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/weftraft/weft/internal/dirlock"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
 	"github.com/weftraft/weft/rawnode/state/internal/envelope"
@@ -384,17 +385,33 @@ func (m *Memory[M]) install(c checkpoint, temp string) error {
 	if err := fs.Rename(temp, m.path(c.name)); err != nil {
 		return fmt.Errorf("rename checkpoint: %w", errors.Join(err, fs.Remove(temp)))
 	}
-	if err := syncDir(fs, m.opts.Dir); err != nil {
+	if err := dirlock.Sync(fs, m.opts.Dir); err != nil {
 		if c.name == m.last.name {
 			return err // the last checkpoint was under this name: there is no other
 		}
 		return errors.Join(err, fs.Remove(m.path(c.name))) // or a start may find it beside later ones
+	}
+	if c.index < m.last.index {
+		if err := m.forgetLater(c); err != nil {
+			return err
+		}
 	}
 	m.last.index, m.last.name = c.index, c.name
 	atomic.StoreUint64(&m.last.bytes, c.bytes)
 	m.durable.Store(c.index)
 	m.tidy()
 	return nil
+}
+
+// forgetLater removes the last checkpoint, durably, for an earlier one beside it, to which the state goes back: of two a
+// start takes the later.
+func (m *Memory[M]) forgetLater(c checkpoint) error {
+	fs := m.opts.FS
+	if err := fs.Remove(m.path(m.last.name)); err != nil {
+		return fmt.Errorf("remove the later checkpoint: %w", errors.Join(err, fs.Remove(m.path(c.name))))
+	}
+	m.last.index, m.last.name = 0, "" // whatever the disk makes of it, a further checkpoint of the old state is written anew
+	return dirlock.Sync(fs, m.opts.Dir)
 }
 
 // counter counts bytes.
@@ -408,15 +425,4 @@ func (c *counter) Write(b []byte) (int, error) {
 	n, err := c.to.Write(b)
 	c.n += uint64(n)
 	return n, err
-}
-
-func syncDir(fs vfs.FS, dir string) error {
-	d, err := fs.OpenDir(dir)
-	if err != nil {
-		return fmt.Errorf("open directory %s: %w", dir, err)
-	}
-	if err := errors.Join(d.Sync(), d.Close()); err != nil {
-		return fmt.Errorf("sync directory %s: %w", dir, err)
-	}
-	return nil
 }

@@ -81,11 +81,8 @@ func OpenMemory[M Machine](newMachine func() M, opts Options) (*Memory[M], error
 	}
 	opts.setDefaults()
 	m := &Memory[M]{opts: opts, make: newMachine, whole: make(chan struct{}, 1)}
-	if err := opts.FS.MkdirAll(opts.Dir, 0o755); err != nil {
+	if err := dirlock.Make(opts.FS, opts.Dir); err != nil {
 		return nil, fmt.Errorf("make state directory %s: %w", opts.Dir, err)
-	}
-	if err := syncDir(opts.FS, opts.FS.PathDir(opts.Dir)); err != nil {
-		return nil, err
 	}
 	if m.dir, err = dirlock.Take(opts.FS, opts.Dir); err != nil {
 		return nil, fmt.Errorf("%w: lock %s: %w; close the other one first", ErrLocked, opts.Dir, err)
@@ -110,6 +107,12 @@ func (m *Memory[M]) open() error {
 	s, err := m.read(c)
 	if err != nil {
 		return err
+	}
+	if c.index > 0 {
+		// The process that made the checkpoint may have been killed before its name was durable.
+		if err := dirlock.Sync(m.opts.FS, m.opts.Dir); err != nil {
+			return err
+		}
 	}
 	m.put(s)
 	_, m.forks = Machine(s.machine).(Forker)

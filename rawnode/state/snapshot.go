@@ -67,8 +67,8 @@ func (m *Memory[M]) Restore(meta rawnode.SnapshotMeta, body io.Reader) error {
 	if err := m.ended(); err != nil {
 		return err
 	}
-	if applied := m.Applied(); meta.Index == 0 || meta.Index < applied {
-		return fmt.Errorf("%w: a snapshot of index %d for a state at index %d, want %d or more: a state does not go back", ErrInvalid, meta.Index, applied, max(applied, 1))
+	if meta.Index == 0 {
+		return fmt.Errorf("%w: a snapshot of index 0, want 1 or more", ErrInvalid)
 	}
 	if len(meta.Host) > MaxHostBytes {
 		return fmt.Errorf("%w: %d bytes of the host, the bound is %d", ErrInvalid, len(meta.Host), MaxHostBytes)

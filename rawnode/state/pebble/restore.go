@@ -34,9 +34,10 @@ func (s *State) Restore(to rawnode.SnapshotMeta, body io.Reader) error {
 	if err := s.ready(); err != nil {
 		return err
 	}
-	if to.Index == 0 || to.Index < s.meta.applied {
-		return fmt.Errorf("%w: a snapshot of index %d for a state at index %d, want %d or more: a state does not go back", state.ErrInvalid, to.Index, s.meta.applied, max(s.meta.applied, 1))
+	if to.Index == 0 {
+		return fmt.Errorf("%w: a snapshot of index 0, want 1 or more", state.ErrInvalid)
 	}
+	back := to.Index < s.meta.applied
 	old, fresh := s.meta.generation, s.meta.generation+1
 	if err := s.remove(p, fresh); err != nil { // what a Restore has left that a host's end cut short
 		return err
@@ -53,6 +54,9 @@ func (s *State) Restore(to rawnode.SnapshotMeta, body io.Reader) error {
 	if err := s.replace(p, meta{fresh, to.Index}, to.Host, old); err != nil {
 		s.broken = fmt.Errorf("restore a snapshot of index %d: %w", to.Index, err)
 		return s.broken
+	}
+	if back {
+		s.mark.durable.Store(to.Index) // which else only goes up
 	}
 	return nil
 }
