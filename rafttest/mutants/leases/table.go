@@ -72,6 +72,8 @@ var table = []bug{
 		edit("			p.holding, p.sent = holding{}, [maxSent]sentRequest{}\n", "			p.holding = holding{}\n"), nil, "TestLeaseOfAMemberThatLeftDoesNotCount"},
 	{"L35", "leases outlive a snapshot", "leases/node.go",
 		edit("	n.last, n.committed = i, i\n	n.GiveUp()\n", "	n.last, n.committed = i, i\n"), nil, "TestLeaseOfAMemberThatLeftDoesNotCount"},
+	{"L20", "a note beyond the last index there is counts for entry 0", "leases/touches.go",
+		edit("	if after >= upTo {", "	if after > upTo && after < 1 {"), nil, "TestNoteBeyondEveryLogReleasesWhatOthersHold"},
 	{"L4", "nonces begin anew after a restart", "leases/node.go",
 		edit("	cfg = cfg.withDefaults()\n	n := &Node", "	cfg = cfg.withDefaults()\n	cfg.Boot = 1\n	n := &Node"), nil, ""},
 	{"L8", "a confirmation ends a newer grant", "leases/grantor.go",
