@@ -163,8 +163,9 @@
 // Node.MayChange, Node.mayName; TestConfigurationWaitsUntilNobodyIsNamed.
 //
 // L18. A responder reads at the last entry of its log that touches the key, not at
-// its commit index: the leader may have committed the entry, and told a client.
-// Node.ReadIndex; seeds.
+// its commit index: the leader may have committed the entry, and told a client. Which
+// keys the entries under a snapshot touch is not known: the log before may have had others.
+// Node.ReadIndex, Node.Restored; seeds.
 //
 // L19. Any lease of its term counts for the leader, once the leader has committed its
 // empty entry. Before that it does not know what was committed before its
@@ -277,6 +278,12 @@
 // Node.startLeading, follow.anew, Node.stepRequest; TestFormerLeaderThatIsSlowIsNotNamed,
 // TestRespondersKnowHowFarAwayOthersAre.
 //
+// L35. The lease of a member that has left does not count any more, also when a member of that
+// id joins. It may have an empty disk, and know of no promise: 1 leads and counts the lease of
+// 3, which was removed and comes back; 3 votes for 2, and a read at 1 misses what they commit.
+// Behind a snapshot a node knows of nobody who has left and come back. Node.Configured,
+// Node.Restored; TestLeaseOfAMemberThatLeftDoesNotCount.
+//
 // # What Raft has to do
 //
 //   - Brakes are questions that answer no, or less, and change nothing: MayVote and
@@ -285,7 +292,7 @@
 //     its commit index for a read.
 //   - Permit, after an event and before its messages, is for reads that arrive until the
 //     next event.
-//   - News are Turned, TermDurable, Heard, Configured, Appended, Truncated,
+//   - News are Turned, TermDurable, Heard, Configured, Appended, Truncated, Restored,
 //     Committed, Applied, Acknowledged, Step, StepNote and StandAside. News of the log come before
 //     questions about it, and before the message that tells others of it.
 //   - Work is Tick, and Poll after news and ticks.

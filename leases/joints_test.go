@@ -40,6 +40,34 @@ func TestLeaseCountsOverEverySetThatCounts(t *testing.T) {
 	s.until("4 and 5 hear of the roster, and grant", time.Second, func() bool { return s.serves(1, Span{}) })
 }
 
+// Node 3 leaves, loses its disk, and comes back, and the leader has nothing but the lease that it had granted before.
+func TestLeaseOfAMemberThatLeftDoesNotCount(t *testing.T) {
+	for name, leave := range map[string]func(*Node, Instant){
+		"the change is applied": func(n *Node, now Instant) {
+			conf := n.members
+			n.Configured(now, Members{Voters: Voters{Incoming: []NodeID{1, 2}}})
+			n.Configured(now, conf)
+		},
+		"a snapshot has both changes": func(n *Node, _ Instant) { n.Restored(n.last) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, 3, 3, []NodeID{3}, nil)
+			s.sever([]NodeID{1}, []NodeID{2})
+			s.pass(s.set.cfg.Lease)
+			m := s.member(1)
+			p := m.lease.peer(3)
+			require.True(t, s.serves(1, Span{}))
+			require.True(t, p.promise.binds(m.reading()), "of 3, too, something is known")
+			m.lease.ask(m.reading(), p)
+			late := Answer{Nonce: Nonce{Boot: m.lease.cfg.Boot, Counter: m.lease.newestTo(p)}, For: s.set.cfg.Lease, Seq: m.lease.rosters.newest().ID.Seq}
+			leave(m.lease, m.reading())
+			require.False(t, s.serves(1, Span{}))
+			m.lease.stepAnswer(p, late)
+			require.False(t, s.serves(1, Span{}), "by the answer to an earlier request")
+		})
+	}
+}
+
 // The heir may be a member that leases do not know: it has nothing to adopt.
 func TestHeirThatLeasesDoNotKnowMayLead(t *testing.T) {
 	s := newStage(t, 3, 3, []NodeID{2}, nil)

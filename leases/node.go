@@ -176,6 +176,12 @@ func (n *Node) Configured(now Instant, m Members) {
 	for _, ids := range m.Coming {
 		n.members.Coming = append(n.members.Coming, ascending(ids))
 	}
+	// A member that has left may come back with an empty disk, and has then forgotten what it promised (rule L35).
+	for _, p := range n.peers {
+		if !n.members.has(p.id) && !n.members.counts(p.id) {
+			p.holding, p.sent = holding{}, [maxSent]sentRequest{}
+		}
+	}
 	n.syncPeers()
 	n.rostersMayChange()
 }
@@ -206,11 +212,18 @@ func (n *Node) Appended(e Entries) {
 	}
 }
 
-// Truncated tells that the log ends at last, because entries were cut off, or a
-// snapshot took the place of all.
+// Truncated tells that the log ends at last, because entries were cut off.
 func (n *Node) Truncated(last Index) {
 	n.last = last
 	n.touches.cut(last)
+}
+
+// Restored tells that a snapshot has taken the place of the log. The entries up to there may be others than those that
+// this node knew, and under the id of a grantor there may be another member since, which knows of no promise.
+func (n *Node) Restored(i Index) {
+	n.touches.cut(0)
+	n.last, n.committed = i, i
+	n.GiveUp()
 }
 
 // Committed tells the commit index.

@@ -4,6 +4,7 @@
 package leases
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -79,6 +80,20 @@ func TestNotesOfAnotherTermDoNotCount(t *testing.T) {
 	require.Less(t, m.lease.Noted(3), Index(1000))
 	require.NoError(t, m.lease.StepNote(3, Note{Term: m.term, Index: 1000}))
 	require.Equal(t, Index(1000), m.lease.Noted(3))
+}
+
+// What a note says has no bound. A node that holds more than there can be is no reason to commit more, or nothing.
+func TestNoteBeyondEveryLogReleasesWhatOthersHold(t *testing.T) {
+	s := newStage(t, 3, 3, []NodeID{2, 3}, func(x *settings) { x.cfg.Notes = true })
+	m := s.member(2)
+	s.pass(50 * ms)
+	for _, id := range []NodeID{1, 3} {
+		s.bulk[id][2] = time.Hour // no later news of a commit
+		require.NoError(t, m.lease.StepNote(id, Note{Term: m.term, Index: math.MaxUint64, Newest: m.lease.rosters.newest().ID.Seq}))
+	}
+	m.lease.Appended(Entries{First: m.last() + 1, Count: 2})
+	q := Releasable{UpTo: m.last() + 2, Durable: m.last() + 1, First: 1}
+	require.Equal(t, m.last()+1, m.lease.Release(q))
 }
 
 // Reads at node 2 go on while node 3, another responder, is removed: dead, or deaf,

@@ -60,6 +60,9 @@ func (t *touches) from(index Index) (place int, exact bool) {
 // first returns the lowest entry above after, and up to upTo, that touches a key of
 // span.
 func (t *touches) first(after Index, span Span, upTo Index) (Index, bool) {
+	if after >= upTo { // after may be the last index that there is: what a peer says has no bound
+		return 0, false
+	}
 	at, _ := t.from(after + 1)
 	for i := after + 1; i <= upTo; i++ {
 		if at == len(t.list) || t.list[at].index != i || span.overlapsAny(t.list[at].spans) {

@@ -257,6 +257,35 @@ func TestResponderThatGetsASnapshotGoesOn(t *testing.T) {
 	require.Equal(t, i+1, first)
 }
 
+// A leader that was cut off has entries of other keys where the others have committed a write, and gets the write
+// with a snapshot. Its host has written the snapshot, which is acknowledged, and goes on to apply it. A read that the
+// node may answer by then, as a responder, has to see the write.
+func TestReadSeesWhatASnapshotBrings(t *testing.T) {
+	g := newLeaseGroup(t, 3, 3, []leases.NodeID{1}, func(c *raft.Config) {
+		c.Leases.Spans = func(data []byte) []leases.Span { return []leases.Span{leases.KeySpan(string(data))} }
+	})
+	n := g.nodes[1]
+	g.isolate(1)
+	for range 10 {
+		require.NoError(t, n.rn.Propose([]byte("y")))
+	}
+	g.until("another leads", time.Second, func() bool { return g.leader().id != 1 })
+	l := g.leader()
+	g.write("x")
+	g.pass(20 * ms)
+	i := l.applied
+	ents, err := l.disk.Entries(i, i+1, 1)
+	require.NoError(t, err)
+	require.Equal(t, "x", string(ents[0].GetData()))
+	_, err = l.disk.CreateSnapshot(i, l.conf, nil)
+	require.NoError(t, err)
+	require.NoError(t, l.disk.Compact(i))
+	n.keeps = func(m *pb.Message) bool { return m.GetType() == pb.MsgStorageAppendResp && m.GetSnapshot() != nil }
+	g.mend()
+	g.until("it is a responder", time.Second, func() bool { return g.stable(1) })
+	require.Equal(t, i, n.readings[n.read(leases.KeySpan("x"))])
+}
+
 // withNotes turns early accept notes on.
 func withNotes(c *raft.Config) { c.Leases.Notes = true }
 

@@ -407,7 +407,7 @@ func (g *Gateway) takeReport(r wire.Report) {
 func (g *Gateway) takeRow(row *wire.OriginRow, at logMark) {
 	if !g.homed {
 		g.homed = true
-		g.outbox.boot = max(g.outbox.boot, row.Boot+1)
+		g.outbox.boot = bootBeyond(row.Boot, g.outbox.boot)
 	}
 	before := len(g.outbox.batches)
 	g.outbox.jumped(originTable{g.cfg.ID: {boot: row.Boot, floor: row.Floor, above: row.Above}}, at)

@@ -377,7 +377,7 @@ func TestOriginWithTakenBootNumberLosesNothing(t *testing.T) {
 	call := c.propose(3, "x")
 	c.settle()
 	c.run(3)
-	require.Equal(t, uint64(100), n.r.outbox.boot)
+	require.Equal(t, 99+1+n.cfg.Boot, n.r.outbox.boot)
 	require.NoError(t, c.result(call).Err)
 	require.Equal(t, []string{"earlier life", "x"}, c.agree())
 }

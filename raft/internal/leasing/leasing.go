@@ -174,8 +174,9 @@ func (x *Leases) Committed(to uint64) {
 
 // Restored hears that a snapshot is about to take the place of the log.
 func (x *Leases) Restored(index uint64) {
-	x.Truncated(index + 1)
-	x.node.Committed(leases.Index(index))
+	x.matched = min(x.matched, index)
+	x.node.Restored(leases.Index(index))
+	x.cutReads(index + 1)
 	x.releaseReads(index)
 }
 

@@ -31,6 +31,8 @@ var raftTable = []bug{
 		edits: edit("	x.cutReads(from)\n", ""), by: "TestHeldReadGoesToTheLeaderWhenItsEntryIsCut"},
 	{rule: "L18", what: "in Raft, a responder reads at its commit index", file: "raft/internal/leasing/reads.go",
 		edits: edit("	r.index, r.local = uint64(i), true\n", "	r.index, r.local = min(uint64(i), x.log.Committed()), true\n")},
+	{rule: "L18", what: "in Raft, the keys of the log before a snapshot are those of the entries under it", file: "leases/node.go",
+		edits: edit("	n.touches.cut(0)\n", "	n.touches.cut(i)\n"), by: "TestReadSeesWhatASnapshotBrings"},
 	{rule: "L20", what: "in Raft, a responder releases what is not on its own disk", file: "raft/internal/leasing/notes.go",
 		edits: edit("	durable := min(x.matched, stored)\n", "	durable := max(min(x.matched, stored), x.matched)\n")},
 	{rule: "L21", what: "in Raft, notes leave before what they vouch for is on disk", file: "raft/internal/leasing/notes.go",
