@@ -23,7 +23,7 @@ type ReplicaConfig struct {
 	// not used after the log has begun. A node that joins a group later has no Peers, and waits
 	// until the group adds the node.
 	Peers []uint64
-	// Boot numbers the starts of this node. It must differ from start to start, in its lower 32 bits, too, and should be
+	// Boot numbers the starts of this node. It must differ from start to start, in its lower 30 bits, too, and should be
 	// larger at each: a replica that sees a larger Boot of its own node raises its Boot above the one seen.
 	Boot uint64
 

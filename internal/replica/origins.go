@@ -38,20 +38,6 @@ const maxOrigins = 1 << 16
 // maxBoot bounds what is believed of a boot: clocks are far below.
 const maxBoot = 1 << 63
 
-// bootBeyond returns the boot of a life whose driver numbers the start, where newest is the latest boot that the log has
-// of the origin.
-//
-// The driver's number may be that of a clock which was set back, and then be behind. Two lives of one number would be worse than
-// that: the later one would take a batch of the earlier one, which is still on its way, for its own, and tell a caller
-// that another command was applied; and an old answer to a question about a read would fit a new question. So behind
-// newest, too, what differs between two readings of a clock counts.
-func bootBeyond(newest, start uint64) uint64 {
-	if start > newest {
-		return start
-	}
-	return newest + 1 + start%(1<<32)
-}
-
 type originRow struct {
 	boot uint64
 	// floor: every sequence below it is decided, applied or not.
