@@ -82,7 +82,7 @@ func (w *sim) begin() {
 	f := faults{w}
 	f.begin()
 	for i := range w.plan.gates.gates {
-		w.gates = append(w.gates, &gate{w: w, id: maxNodes + 1 + uint64(i)})
+		w.gates = append(w.gates, &gate{process: process{w: w, id: maxNodes + 1 + uint64(i)}})
 		w.gates[i].start()
 	}
 	f.beginGates()
