@@ -41,7 +41,7 @@ func newSim(seed uint64, opts options) *sim {
 func run(seed uint64, opts options) result {
 	world.CollectLess()
 	w := newSim(seed, opts)
-	defer seedEntropy(world.NewDraws(seed, 5))()
+	defer world.SetEntropy(world.NewDraws(seed, 5))()
 	w.say(0, "plan: %+v", w.plan)
 	if opts.Rush {
 		w.say(0, "changes at once: every %v, reports first %v", w.rush.every, w.rush.reportsFirst)
