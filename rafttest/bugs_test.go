@@ -4,13 +4,10 @@
 package rafttest
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
-	"github.com/weftraft/weft/internal/world"
+	"github.com/weftraft/weft/rafttest/internal/seeds"
 )
 
 // TestPlantedBugs shows that the simulator finds what it should: each mistake
@@ -51,30 +48,15 @@ func TestPlantedBugs(t *testing.T) {
 				if look.within == 0 || look.outside && testing.Short() {
 					continue
 				}
-				found := hunt(options{Bug: tt.bug, Process: tt.process, Outside: look.outside}, from, look.within)
-				require.NotNil(t, found, "not found within %d seeds", look.within)
-				from = found.Seed // seeds before show nothing to a look at everything, so nothing from outside
-				t.Logf("outside %-5v: seed %d: %s", look.outside, found.Seed, invariantOf(*found))
+				// Seeds before show nothing to a look at everything, so nothing from outside.
+				from = hunt(t, options{Bug: tt.bug, Process: tt.process, Outside: look.outside}, from, look.within)
 			}
 		})
 	}
 }
 
-// hunt runs seeds, up to within, until one fails.
-func hunt(opts options, from, within uint64) (found *runResult) {
-	runSeeds(from, within+1-from, opts, func(r runResult) bool {
-		if r.Err != nil && (found == nil || r.Seed < found.Seed) {
-			found = &r
-		}
-		return found == nil
-	})
-	return found
-}
-
-func invariantOf(r runResult) string {
-	var v *world.Violation
-	if !errors.As(r.Err, &v) {
-		return "none"
-	}
-	return v.Invariant
+// hunt returns the seed that fails, of those in between.
+func hunt(t *testing.T, opts options, from, within uint64) uint64 {
+	t.Helper()
+	return seeds.Hunt(t, from, within, func(seed uint64) runResult { return run(seed, opts) }).Seed
 }

@@ -323,13 +323,11 @@ func (c *checker) learnt(n *node, commit uint64) bool {
 // the leader's term, and on the disks of a majority of each set of voters.
 func (c *checker) majorityHolds(n *node, sets [][]uint64, e entryName) {
 	for _, voters := range sets {
-		holders := 0
-		for _, id := range voters {
-			if d := c.s.node(id).disk; d != nil && d.durable.holds(e.index, e.term) {
-				holders++
-			}
-		}
-		if len(voters) > 0 && holders <= len(voters)/2 {
+		holders, most := holdings.Majority(voters, func(id uint64) bool {
+			d := c.s.node(id).disk
+			return d != nil && d.durable.holds(e.index, e.term)
+		})
+		if !most {
 			c.s.fail(commitDurability, "node %d, leader of term %d, commits entry %d; it is on %d disks of the voters %v", n.id, e.term, e.index, holders, voters)
 		}
 	}

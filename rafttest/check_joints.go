@@ -60,14 +60,11 @@ func (c *checker) servedByLease(n *node, p *coreProcess, asked lookup) {
 	c.s.joints.LeaseReads++
 	conf := confOf(p.rn.Status().Config, nil)
 	for _, voters := range c.s.countingSets(n, conf) {
-		bound := 0
-		for _, id := range voters {
+		bound, most := holdings.Majority(voters, func(id uint64) bool {
 			g := c.s.leased.grants[id][n.id]
-			if id == n.id || g.term == term && g.until > c.s.leaseTime(id, asked.at) {
-				bound++
-			}
-		}
-		if len(voters) > 0 && bound <= len(voters)/2 {
+			return id == n.id || g.term == term && g.until > c.s.leaseTime(id, asked.at)
+		})
+		if !most {
 			c.s.fail(leaseMajority, "node %d answers a read by its lease of term %d; %d of the voters %v are bound to it", n.id, term, bound, voters)
 		}
 	}

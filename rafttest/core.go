@@ -10,6 +10,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/silent"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
 )
@@ -126,7 +127,7 @@ func (p *coreProcess) config() *raft.Config {
 
 		DisableConfChangeValidation: p.s.hurry() != hurryNot,
 		ConfChangesFirst:            p.s.hurry() == hurryRefuses || p.s.plan.joints.says(p.n.id), // refusals are reports
-		Logger:                      nodeLogger{p.n},
+		Logger:                      silent.Logger{Say: p.n.log, Die: die},
 		Rand:                        p.n.rand,
 	}
 	if pl.lease {
@@ -284,25 +285,10 @@ func (p *coreProcess) forget()   { p.did(p.rn.ForgetLeader()) }
 
 func (p *coreProcess) leads() bool { return p.role == raft.StateLeader }
 
-// nodeLogger puts what a node logs beside the story.
-type nodeLogger struct{ n *node }
-
-func (l nodeLogger) say(level, format string, v ...any) {
-	l.n.s.story.Aside(l.n.id, level+format, v...)
-}
+// log puts what a node logs beside the story.
+func (n *node) log(level, format string, v ...any) { n.s.story.Aside(n.id, level+format, v...) }
 
 // corePanic is a panic by which a node says that an invariant broke.
 type corePanic struct{ text string }
 
-func (l nodeLogger) Debug(v ...any)                   { l.say("debug: ", "%s", fmt.Sprint(v...)) }
-func (l nodeLogger) Debugf(format string, v ...any)   { l.say("debug: ", format, v...) }
-func (l nodeLogger) Info(v ...any)                    { l.say("", "%s", fmt.Sprint(v...)) }
-func (l nodeLogger) Infof(format string, v ...any)    { l.say("", format, v...) }
-func (l nodeLogger) Warning(v ...any)                 { l.say("warning: ", "%s", fmt.Sprint(v...)) }
-func (l nodeLogger) Warningf(format string, v ...any) { l.say("warning: ", format, v...) }
-func (l nodeLogger) Error(v ...any)                   { l.say("error: ", "%s", fmt.Sprint(v...)) }
-func (l nodeLogger) Errorf(format string, v ...any)   { l.say("error: ", format, v...) }
-func (l nodeLogger) Fatal(v ...any)                   { panic(corePanic{fmt.Sprint(v...)}) }
-func (l nodeLogger) Fatalf(format string, v ...any)   { panic(corePanic{fmt.Sprintf(format, v...)}) }
-func (l nodeLogger) Panic(v ...any)                   { panic(corePanic{fmt.Sprint(v...)}) }
-func (l nodeLogger) Panicf(format string, v ...any)   { panic(corePanic{fmt.Sprintf(format, v...)}) }
+func die(text string) { panic(corePanic{text}) }

@@ -106,22 +106,17 @@ func (v *view) needs(im *image, at confAt) [][]uint64 {
 // electable reports whether a majority of each set would vote for the node.
 func (v *view) electable(c candidacy) bool {
 	term, index := end(v.disks[c.node])
-	for _, voters := range c.needs {
-		votes := 0
-		for _, id := range voters {
+	return !slices.ContainsFunc(c.needs, func(voters []uint64) bool {
+		_, most := holdings.Majority(voters, func(id uint64) bool {
 			im := v.disks[id]
 			if im == nil {
-				continue
+				return false
 			}
-			if t, i := end(im); term > t || term == t && index >= i {
-				votes++
-			}
-		}
-		if votes <= len(voters)/2 {
-			return false
-		}
-	}
-	return true
+			t, i := end(im)
+			return term > t || term == t && index >= i
+		})
+		return !most
+	})
 }
 
 // end returns the term and index of the last entry of an image.
@@ -182,13 +177,7 @@ func (v *view) quorum(c candidacy, all []uint64, subset int, e entryName) (sum i
 		return 0, false
 	}
 	for _, voters := range c.needs {
-		n := 0
-		for _, id := range voters {
-			if in(id) {
-				n++
-			}
-		}
-		if n <= len(voters)/2 {
+		if _, most := holdings.Majority(voters, in); !most {
 			return 0, false
 		}
 	}

@@ -5,10 +5,12 @@ package rafttest
 
 import (
 	"flag"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/internal/world"
+	"github.com/weftraft/weft/rafttest/internal/seeds"
 )
 
 var (
@@ -17,19 +19,13 @@ var (
 	earlySeed  = flag.Uint64("early-seed", 0, "run this seed only; with -v its whole story is printed")
 )
 
-func reportEarly(r runResult) string {
-	return fmt.Sprintf("seed %d: %v\nplan: %s\nagain: go test ./rafttest -run 'TestEarly$' -early-seed %d -v\n%s", r.Seed, r.Err, r.Plan, r.Seed, r.Story)
-}
-
 // TestEarly runs clusters whose cores hand out entries before their own hosts have stored them.
 func TestEarly(t *testing.T) {
 	var early earlyReach
-	n := inShort(*earlySeeds, 100)
-	suite{first: *earlyFirst, count: n, one: *earlySeed, stop: 5, opts: options{Early: true, Process: processCore}, report: reportEarly,
-		each: func(r runResult) { early.Add(r.Early) }}.run(t)
+	held := kinds["early"].suite().All(t, *earlyFirst, seeds.InShort(*earlySeeds, 100), *earlySeed, func(r runResult) { world.AddCounts(&early, r.Early) })
 	t.Logf("%+v", early)
-	if *earlySeed == 0 && n >= 100 {
-		require.Empty(t, early.Missing(), "never reached")
+	if held >= 100 {
+		require.Empty(t, world.Zeros(early), "never reached")
 	}
 }
 
@@ -37,9 +33,7 @@ func TestEarly(t *testing.T) {
 func TestPlantedEarlyBugs(t *testing.T) {
 	for bug, within := range map[bug]uint64{earlyUnbounded: 20, earlyCheckpoint: 50} {
 		t.Run(bug.String(), func(t *testing.T) {
-			found := hunt(options{Bug: bug, Early: true, Process: processCore}, 1, within)
-			require.NotNil(t, found, "not found within %d seeds", within)
-			t.Logf("seed %d: %s", found.Seed, invariantOf(*found))
+			hunt(t, options{Bug: bug, Early: true, Process: processCore}, 1, within)
 		})
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/rafttest/internal/holdings"
 )
 
 // finaleTime is how long a cluster may take, once the faults are over, until it
@@ -310,13 +312,8 @@ func (f *finale) changePending() bool {
 // majority of each set of voters that was in force at index oldest or after.
 func (f *finale) majoritiesWithout(asleep [maxNodes + 1]bool, oldest uint64) bool {
 	awake := func(voters []uint64) bool {
-		n := 0
-		for _, id := range voters {
-			if !asleep[id] {
-				n++
-			}
-		}
-		return len(voters) == 0 || n > len(voters)/2
+		_, most := holdings.Majority(voters, func(id uint64) bool { return !asleep[id] })
+		return most
 	}
 	confs := f.s.check.confs
 	for i, at := range confs {
@@ -342,29 +339,20 @@ func (f *finale) majoritiesWithout(asleep [maxNodes + 1]bool, oldest uint64) boo
 // avoid such changes. A stalemate is excused only if such a change did come into
 // force.
 func (f *finale) stalemate() bool {
-	end := func(n *node) (term, index uint64) {
-		index = n.disk.live.last()
-		term, _ = n.disk.live.term(index)
-		return term, index
-	}
 	for _, n := range f.s.running() {
 		conf := n.proc.state().conf
-		term, index := end(n)
+		term, index := end(&n.disk.live)
 		wins := isVoter(conf, n.id)
-		for _, voters := range [][]uint64{conf.GetVoters(), conf.GetVotersOutgoing()} {
-			votes := 0
-			for _, id := range voters {
+		for _, voters := range holdings.Sets(conf) {
+			_, most := holdings.Majority(voters, func(id uint64) bool {
 				v := f.s.node(id)
 				if !v.up() {
-					continue
+					return false
 				}
-				if t, i := end(v); term > t || term == t && index >= i {
-					votes++
-				}
-			}
-			if len(voters) > 0 && votes <= len(voters)/2 {
-				wins = false
-			}
+				t, i := end(&v.disk.live)
+				return term > t || term == t && index >= i
+			})
+			wins = wins && most
 		}
 		if wins {
 			return false

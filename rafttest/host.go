@@ -10,6 +10,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/replica"
+	"github.com/weftraft/weft/internal/silent"
 	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
 )
@@ -102,7 +103,7 @@ func (p *hostProcess) config() replica.Config {
 		MaxApplyBytes:   bound(pl.maxCommittedSizePerReady, 1<<20),
 		RetainEntries:   max(pl.trailing, 1),
 		Rand:            p.n.rand,
-		Logger:          nodeLogger{p.n},
+		Logger:          silent.Logger{Say: p.n.log, Die: die},
 	}}
 	if pl.maxUncommittedEntriesSize > 0 {
 		cfg.MaxUncommittedBytes = int(pl.maxUncommittedEntriesSize)

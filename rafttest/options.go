@@ -4,21 +4,17 @@
 package rafttest
 
 import (
-	"fmt"
 	"io"
-	"time"
+
+	"github.com/weftraft/weft/rafttest/internal/seeds"
 )
 
 // options shapes a run, beyond the draws of its seed. The zero value draws
 // everything.
 type options struct {
-	// Nodes is the number of founding voters, 1 to 5. 0: drawn.
-	Nodes int
 	// Trace receives the story, one line an event, as it goes. nil: nobody
 	// listens; the last lines still stand in Result.Story if the run fails.
 	Trace io.Writer
-	// Duration is the virtual length of the phase with faults. 0: 6 seconds.
-	Duration time.Duration
 	// Bug plants a bug in the simulated hosts, to see the bug found. The
 	// process is processCore then, unless Process is set.
 	Bug bug
@@ -71,37 +67,13 @@ const (
 )
 
 // String returns the process's name.
-func (p processKind) String() string {
-	switch p {
-	case processCore:
-		return "core"
-	case processHost:
-		return "host"
-	}
-	return "any"
-}
+func (p processKind) String() string { return [...]string{"any", "core", "host"}[p] }
 
 // runResult is how a run went.
 type runResult struct {
-	// Seed is the run's.
-	Seed uint64
+	seeds.Outcome
 	// Process is the kind of process that ran.
 	Process processKind
-	// Err is nil if every invariant held and the cluster was live in the end.
-	// Otherwise it is a *world.Violation.
-	Err error
-	// Story is the last lines before a failure; empty without one.
-	Story string
-	// Hash is a hash of the whole story: the same for each run of a seed.
-	Hash uint64
-	// Lines is the length of the story.
-	Lines uint64
-	// Plan is the seed's draws, in one line.
-	Plan string
-	// Recovery is the virtual time from the end of the faults until the cluster
-	// had elected a leader, taken proposals at all members and brought all
-	// members to one state.
-	Recovery time.Duration
 	// Reached counts the events of the run.
 	Reached reach
 	// Coded counts the events due to coding, Leased the events due to leases.
@@ -112,6 +84,9 @@ type runResult struct {
 	// Early counts the events due to early applies.
 	Early earlyReach
 }
+
+// Counts implements seeds.Result.
+func (r runResult) Counts() any { return r.Reached }
 
 // The invariants, by name.
 const (
@@ -167,9 +142,4 @@ var bugNames = [...]string{"none", "ack-before-sync", "forget-vote", "lose-synce
 	"stale-reads", "read-before-wait", "no-sessions", "silent-loss", "forget-conf", "lose-sessions", "early-unbounded", "early-checkpoint"}
 
 // String returns the bug's name.
-func (b bug) String() string {
-	if b < 0 || int(b) >= len(bugNames) {
-		return fmt.Sprintf("Bug(%d)", int(b))
-	}
-	return bugNames[b]
-}
+func (b bug) String() string { return bugNames[b] }

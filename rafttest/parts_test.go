@@ -12,7 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/internal/seeds"
 )
 
 func entry(index, term uint64) *pb.Entry { return &pb.Entry{Index: &index, Term: &term} }
@@ -124,17 +126,18 @@ func TestTraceIsTheStory(t *testing.T) {
 func TestViolationTellsItsStory(t *testing.T) {
 	r := run(1, options{Bug: staleReads, Bare: true})
 	require.Error(t, r.Err)
-	require.Equal(t, linearizability, invariantOf(r))
+	require.Equal(t, linearizability, seeds.Invariant(r.Err))
 	require.Contains(t, r.Story, "VIOLATION "+linearizability)
 	require.LessOrEqual(t, strings.Count(r.Story, "\n"), 200)
 }
 
 func TestReach(t *testing.T) {
 	var r reach
-	require.Contains(t, r.Missing(), "Elections")
-	r.Add(reach{Elections: 2})
-	r.Add(reach{Elections: 1})
+	require.Contains(t, world.Zeros(r), "Elections")
+	world.AddCounts(&r, reach{Elections: 2})
+	world.AddCounts(&r, reach{Elections: 1})
 	require.EqualValues(t, 3, r.Elections)
-	require.NotContains(t, r.Missing(), "Elections")
-	require.Contains(t, r.String(), "Elections 3")
+	require.NotContains(t, world.Zeros(r), "Elections")
+	require.NotContains(t, world.Zeros(r, "Commits"), "Commits")
+	require.Contains(t, world.Table(r), "Elections 3")
 }

@@ -88,12 +88,9 @@ const (
 	maxNodes      = 7
 )
 
-func drawPlan(d world.Draws, opts options) plan {
-	p := plan{duration: opts.Duration}
-	if p.duration == 0 {
-		p.duration = 6 * time.Second
-	}
-	p.drawCluster(d, opts)
+func drawPlan(d world.Draws) plan {
+	p := plan{duration: 6 * time.Second}
+	p.drawCluster(d)
 	p.drawConfig(d)
 	p.drawHosts(d)
 	p.drawTimes(d)
@@ -104,11 +101,8 @@ func drawPlan(d world.Draws, opts options) plan {
 	return p
 }
 
-func (p *plan) drawCluster(d world.Draws, opts options) {
+func (p *plan) drawCluster(d world.Draws) {
 	p.voters = world.Pick(d, 1, 2, 3, 3, 3, 3, 4, 5, 5, 5)
-	if opts.Nodes != 0 {
-		p.voters = min(opts.Nodes, 5)
-	}
 	p.spares = min(d.IntN(4), maxNodes-p.voters)
 	p.prepared = d.Chance(0.5)
 	p.async = d.Chance(0.5)

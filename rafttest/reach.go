@@ -34,19 +34,6 @@ type reach struct {
 	AtRest                                            uint64
 }
 
-// Add adds the counts of another run.
-func (r *reach) Add(o reach) { world.AddCounts(r, o) }
-
-// Missing returns the names of what was never reached, but for stalemates,
-// which nobody needs.
-func (r reach) Missing() []string {
-	r.Stalemates++
-	return world.Zeros(r)
-}
-
-// String lists the counts, some to a line.
-func (r reach) String() string { return world.Table(r) }
-
 // earlyReach counts the events due to early applies.
 type earlyReach struct {
 	Applies uint64 // lists of entries handed out, some of which were not on the disk
@@ -54,12 +41,6 @@ type earlyReach struct {
 	Behind  uint64 // crashes that left a log behind what had been applied
 	Held    uint64 // checkpoints that waited for the log
 }
-
-// Add adds the counts of another run.
-func (r *earlyReach) Add(o earlyReach) { world.AddCounts(r, o) }
-
-// Missing names the events not reached.
-func (r earlyReach) Missing() []string { return world.Zeros(r) }
 
 // codedReach counts the events of runs with coding.
 type codedReach struct {
@@ -87,24 +68,6 @@ type codedReach struct {
 	Breaks, SlowSnapshots, Stranded                     uint64
 }
 
-// Add adds the counts of another run.
-func (r *codedReach) Add(o codedReach) { world.AddCounts(r, o) }
-
-// Missing returns the names of the counts never reached, but for falls, held work,
-// and recoveries of committed entries: these are sure to come only in runs asked to
-// have them.
-func (r codedReach) Missing() []string {
-	r.Falls, r.Held, r.OfCommitted = r.Falls+1, r.Held+1, r.OfCommitted+1
-	r.Hurried, r.InARow, r.InARowApplied, r.LateApplies = r.Hurried+1, r.InARow+1, r.InARowApplied+1, r.LateApplies+1
-	r.HurriedDrops, r.ChangesRefused = r.HurriedDrops+1, r.ChangesRefused+1
-	r.Ambushes, r.Starved, r.Blocked, r.Echoes = r.Ambushes+1, r.Starved+1, r.Blocked+1, r.Echoes+1
-	r.Breaks, r.SlowSnapshots, r.Stranded = r.Breaks+1, r.SlowSnapshots+1, r.Stranded+1
-	return world.Zeros(r)
-}
-
-// String lists the counts, some to a line.
-func (r codedReach) String() string { return world.Table(r) }
-
 // crashed counts the effects of a loss of power.
 func (r *codedReach) crashed(torn, lostCommit bool) {
 	if torn {
@@ -117,49 +80,32 @@ func (r *codedReach) crashed(torn, lostCommit bool) {
 
 // counter returns what counts a kind of event; nil if nothing does.
 func (r *codedReach) counter(kind raft.CodingEventKind) *uint64 {
-	switch kind {
-	case raft.CodingEncoded:
-		return &r.Encoded
-	case raft.CodingWhole:
-		return &r.SentWhole
-	case raft.CodingPushed:
-		return &r.Pushes
-	case raft.CodingAsked:
-		return &r.Pulls
-	case raft.CodingAnswered:
-		return &r.Answers
-	case raft.CodingCompleted:
-		return &r.Completed
-	case raft.CodingHeldBack:
-		return &r.HeldBack
-	case raft.CodingRejected:
-		return &r.Rejected
-	case raft.CodingFallback:
-		return &r.Fallbacks
-	case raft.CodingHedged:
-		return &r.Hedges
-	case raft.CodingRiderCommit:
-		return &r.RiderCommits
-	case raft.CodingRecovery:
-		return &r.Recoveries
-	case raft.CodingRecovered:
-		return &r.Recovered
-	case raft.CodingCut:
-		return &r.Cuts
-	case raft.CodingStuck:
-		return &r.Stuck
-	case raft.CodingSnapshot:
-		return &r.StuckSnapshots
-	case raft.CodingHandOver:
-		return &r.HandOvers
-	case raft.CodingLeftOut:
-		return &r.LeftOut
-	case raft.CodingChecked:
-		return &r.ChangesChecked
-	case raft.CodingDelayed:
-		return &r.Delayed
+	counters := [...]*uint64{
+		raft.CodingEncoded:     &r.Encoded,
+		raft.CodingWhole:       &r.SentWhole,
+		raft.CodingPushed:      &r.Pushes,
+		raft.CodingAsked:       &r.Pulls,
+		raft.CodingAnswered:    &r.Answers,
+		raft.CodingCompleted:   &r.Completed,
+		raft.CodingHeldBack:    &r.HeldBack,
+		raft.CodingRejected:    &r.Rejected,
+		raft.CodingFallback:    &r.Fallbacks,
+		raft.CodingHedged:      &r.Hedges,
+		raft.CodingRiderCommit: &r.RiderCommits,
+		raft.CodingRecovery:    &r.Recoveries,
+		raft.CodingRecovered:   &r.Recovered,
+		raft.CodingCut:         &r.Cuts,
+		raft.CodingStuck:       &r.Stuck,
+		raft.CodingSnapshot:    &r.StuckSnapshots,
+		raft.CodingHandOver:    &r.HandOvers,
+		raft.CodingLeftOut:     &r.LeftOut,
+		raft.CodingChecked:     &r.ChangesChecked,
+		raft.CodingDelayed:     &r.Delayed,
 	}
-	return nil
+	if int(kind) >= len(counters) {
+		return nil
+	}
+	return counters[kind]
 }
 
 // leasedReach counts the events of runs with leases.
@@ -172,12 +118,3 @@ type leasedReach struct {
 	Lapsed, LearnerReads, FirstByNotes                  uint64
 	Retuned, TunedSpans                                 uint64
 }
-
-// Add adds the counts of another run.
-func (r *leasedReach) Add(o leasedReach) { world.AddCounts(r, o) }
-
-// Missing returns the names of what was never reached.
-func (r leasedReach) Missing() []string { return world.Zeros(r) }
-
-// String lists the counts, some to a line.
-func (r leasedReach) String() string { return world.Table(r) }

@@ -41,16 +41,6 @@ type jointCounts struct {
 	LeaseReads, WideCommits, Marooned, Learned uint64
 }
 
-// Add adds the counts of another run.
-func (r *jointReach) Add(o jointReach) {
-	world.AddCounts(&r.jointCounts, o.jointCounts)
-	for a := range r.Met {
-		for b := range r.Met[a] {
-			r.Met[a][b] += o.Met[a][b]
-		}
-	}
-}
-
 // Missing returns the names of what was never reached, and the pairs that never met.
 func (r jointReach) Missing() []string {
 	names := world.Zeros(r.jointCounts)

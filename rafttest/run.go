@@ -11,6 +11,7 @@ import (
 
 	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/rafttest/internal/register"
+	"github.com/weftraft/weft/rafttest/internal/seeds"
 )
 
 // mostEvents bounds a run: a run with more events makes no progress. The busiest that ends has a million (TestCoded, seed 1424).
@@ -27,7 +28,7 @@ func run(seed uint64, opts options) runResult {
 	}
 	s := &sim{opts: opts, rng: world.NewDraws(seed, 1), net2: world.NewDraws(seed, 2)}
 	s.story = world.NewStory(&s.Agenda, opts.Trace)
-	s.plan = drawPlan(world.NewDraws(seed, 0), opts)
+	s.plan = drawPlan(world.NewDraws(seed, 0))
 	s.plan.drawProcess(world.NewDraws(seed, 3), opts)
 	s.plan.drawMachines(world.NewDraws(seed, 40), opts)
 	if opts.Early {
@@ -64,12 +65,13 @@ func run(seed uint64, opts options) runResult {
 	for _, n := range s.nodes {
 		s.countLeases(n)
 	}
-	r := runResult{Seed: seed, Process: processCore, Hash: s.story.Hash, Lines: s.story.Lines, Plan: s.plan.String(), Reached: s.reach, Coded: s.coded, Leased: s.leased.leasedReach, Joints: s.joints, Early: s.early, Recovery: s.end.took}
+	r := runResult{
+		Outcome: seeds.Ended(seed, &s.story, s.failure), Process: processCore,
+		Reached: s.reach, Coded: s.coded, Leased: s.leased.leasedReach, Joints: s.joints, Early: s.early,
+	}
+	r.Plan, r.Recovery = s.plan.String(), s.end.took
 	if s.plan.host {
 		r.Process = processHost
-	}
-	if s.failure != nil {
-		r.Err, r.Story = s.failure, s.story.Recent()
 	}
 	return r
 }
@@ -146,12 +148,14 @@ func (s *sim) found(seed uint64) {
 	}
 }
 
-func (s *sim) countPlan() {
-	count := func(to *uint64, is bool) {
-		if is {
-			*to++
-		}
+// count counts a part of a plan that a run has.
+func count(to *uint64, is bool) {
+	if is {
+		*to++
 	}
+}
+
+func (s *sim) countPlan() {
 	p := &s.plan
 	count(&s.reach.AsyncRuns, p.async)
 	count(&s.reach.SyncRuns, !p.async)
@@ -169,11 +173,6 @@ func (s *sim) countCoded() {
 	p, r := s.plan.coded, &s.coded
 	if p == nil {
 		return
-	}
-	count := func(to *uint64, is bool) {
-		if is {
-			*to++
-		}
 	}
 	r.Runs++
 	count(&r.MixedRuns, p.late != 0)
@@ -199,11 +198,10 @@ func (s *sim) countLeasedPlan() {
 	}
 	r := &s.leased.leasedReach
 	r.Runs++
-	for is, to := range map[*uint64]bool{&r.Notes: l.cfg.Notes, &r.Spans: l.spans, &r.Coded: s.plan.coded != nil, &r.Mixed: l.late != 0} {
-		if to {
-			*is++
-		}
-	}
+	count(&r.Notes, l.cfg.Notes)
+	count(&r.Spans, l.spans)
+	count(&r.Coded, s.plan.coded != nil)
+	count(&r.Mixed, l.late != 0)
 }
 
 // checkHistory checks that the history is linearizable: that there is an order

@@ -4,9 +4,11 @@
 package rafttest
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
@@ -37,23 +39,11 @@ type scriptNode struct {
 	conf    *pb.ConfState
 }
 
-// marshal and unmarshal are the way of every message.
-func marshal(m *pb.Message) ([]byte, error)      { return proto.Marshal(m) }
-func unmarshal(data []byte, m *pb.Message) error { return proto.Unmarshal(data, m) }
-
 // scriptRand always draws the same, so that only campaigns asked for happen.
 type scriptRand struct{}
 
 // IntN implements [raft.Rand].
 func (scriptRand) IntN(int) int { return 0 }
-
-// scriptLogger is silent, and hands the panics of a core to the script.
-type scriptLogger struct{ silent.Logger }
-
-func (scriptLogger) Fatal(v ...any)            { panic(corePanic{fmt.Sprint(v...)}) }
-func (scriptLogger) Fatalf(f string, v ...any) { panic(corePanic{fmt.Sprintf(f, v...)}) }
-func (scriptLogger) Panic(v ...any)            { panic(corePanic{fmt.Sprint(v...)}) }
-func (scriptLogger) Panicf(f string, v ...any) { panic(corePanic{fmt.Sprintf(f, v...)}) }
 
 func (n *scriptNode) start() {
 	n.disk.recover()
@@ -63,7 +53,7 @@ func (n *scriptNode) start() {
 	n.appends, n.applies, n.held, n.heldApply = nil, nil, false, false
 	cfg := &raft.Config{
 		ID: n.id, ElectionTick: 10, HeartbeatTick: 1, Storage: n.disk, Applied: n.applied, AsyncStorageWrites: true,
-		MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256, Logger: scriptLogger{}, Rand: scriptRand{},
+		MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256, Logger: silent.Logger{Die: die}, Rand: scriptRand{},
 	}
 	if !n.plain {
 		cfg.Coding = &raft.Coding{Threshold: n.s.threshold, Memory: n.s.memory, Policy: &n.s.policy, Recorder: &n.s.events}
@@ -105,11 +95,10 @@ func nameOf(data []byte) (string, error) {
 func (n *scriptNode) command(cmd string, a scriptArgs) error {
 	switch cmd {
 	case "propose":
-		size, err := a.number("size", 60)
-		if err != nil || len(a.words) != 1 {
-			return fmt.Errorf("propose takes a name and a size: %w", err)
+		if len(a.words) != 1 {
+			return errors.New("propose takes a name and a size")
 		}
-		return n.rn.Propose(payloadOf(a.words[0], int(size)))
+		return n.rn.Propose(payloadOf(a.words[0], int(a.number("size", 60))))
 	case "change":
 		return n.change(a)
 	case "leave":
@@ -119,21 +108,15 @@ func (n *scriptNode) command(cmd string, a scriptArgs) error {
 	case "densify":
 		n.rn.Densify(true)
 	case "transfer":
-		to, err := a.number("to", 0)
-		n.rn.TransferLeader(to)
-		return err
+		n.rn.TransferLeader(a.number("to", 0))
 	case "snapshot":
-		to, err := a.number("to", 0)
-		n.s.send(&pb.Message{Type: pb.MsgSnap.Enum(), From: &n.id, To: &to, Term: new(n.rn.BasicStatus().GetTerm()),
+		n.s.send(&pb.Message{Type: pb.MsgSnap.Enum(), From: &n.id, To: new(a.number("to", 0)), Term: new(n.rn.BasicStatus().GetTerm()),
 			Snapshot: n.disk.live.checkpoint})
-		return err
 	case "tick":
-		count, err := a.number("n", 1)
-		for range count {
+		for range a.number("n", 1) {
 			n.rn.Tick()
 			n.work()
 		}
-		return err
 	case "hold":
 		n.held = true
 	case "write":
@@ -150,11 +133,7 @@ func (n *scriptNode) command(cmd string, a scriptArgs) error {
 
 // change proposes a change of the members.
 func (n *scriptNode) change(a scriptArgs) error {
-	var text string
-	for _, w := range a.words {
-		text += w + " "
-	}
-	changes, err := pb.ConfChangesFromString(text)
+	changes, err := pb.ConfChangesFromString(strings.Join(a.words, " "))
 	if err != nil {
 		return err
 	}
@@ -175,14 +154,11 @@ func (n *scriptNode) change(a scriptArgs) error {
 func (n *scriptNode) machine(cmd string, a scriptArgs) error {
 	switch cmd {
 	case "crash":
-		keep, err := a.number("keep", 0)
-		if err != nil {
-			return err
-		}
 		had := len(n.disk.pending)
-		torn := n.disk.crash(min(int(keep), had))
+		keep := min(int(a.number("keep", 0)), had)
+		torn := n.disk.crash(keep)
 		n.rn = nil
-		fmt.Fprintf(&n.s.out, "%d of %d records stay, torn %v, log ends at %d, commit %d\n", min(int(keep), had), had, torn, n.disk.live.last(), n.disk.live.state.commit)
+		fmt.Fprintf(&n.s.out, "%d of %d records stay, torn %v, log ends at %d, commit %d\n", keep, had, torn, n.disk.live.last(), n.disk.live.state.commit)
 	case "restart":
 		if n.rn != nil {
 			return fmt.Errorf("node %d is up", n.id)
@@ -190,11 +166,7 @@ func (n *scriptNode) machine(cmd string, a scriptArgs) error {
 		n.plain = slices.Contains(a.words, "plain")
 		n.start()
 	case "compact":
-		to, err := a.number("to", n.applied)
-		if err != nil {
-			return err
-		}
-		n.compact(min(to, n.applied))
+		n.compact(min(a.number("to", n.applied), n.applied))
 	case "applied":
 		fmt.Fprintf(&n.s.out, "%d: %v\n", n.applied, n.names)
 	default:

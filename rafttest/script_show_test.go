@@ -8,17 +8,13 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/weftraft/weft/raft"
 )
 
 // status shows what nodes are and how far they have come.
-func (s *script) status(a scriptArgs) error {
-	ids, err := numbers(a.words)
-	if err != nil {
-		return err
-	}
+func (s *script) status(a scriptArgs) {
+	ids := numbers(a.words)
 	if len(ids) == 0 {
 		ids = s.ids
 	}
@@ -34,7 +30,6 @@ func (s *script) status(a scriptArgs) error {
 		fmt.Fprintf(&s.out, "%d %s term %d: log %d..%d, commit %d, applied %d\n", id, role, st.GetTerm(),
 			n.disk.live.baseIndex+1, n.disk.live.last(), st.GetCommit(), n.applied)
 	}
-	return nil
 }
 
 // holdings shows what each disk durably holds of an entry.
@@ -42,10 +37,7 @@ func (s *script) holdings(a scriptArgs) error {
 	if len(a.words) != 1 {
 		return fmt.Errorf("holdings takes an index")
 	}
-	index, err := strconv.ParseUint(a.words[0], 10, 64)
-	if err != nil {
-		return err
-	}
+	index := number(a.words[0])
 	v := s.view()
 	seen := map[uint64]bool{}
 	for _, id := range s.ids {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/ecraft/adaptive"
@@ -131,9 +132,15 @@ func (s *script) do(d *datadriven.TestData) (result string) {
 	s.out.Reset()
 	fmt.Fprintf(&s.trace, "%s: %s\n", d.Pos, commandLine(d))
 	defer func() {
-		if x, ok := recover().(corePanic); ok {
+		switch x := recover().(type) {
+		case nil:
+		case scriptError:
+			result = "error: " + string(x) + "\n"
+		case corePanic:
 			s.rules.breaks("%s: a core panics: %s", d.Pos, x.text)
 			result = "PANIC " + x.text + "\n"
+		default:
+			panic(x)
 		}
 	}()
 	if err := s.command(d); err != nil {
@@ -176,28 +183,29 @@ func argsOf(d *datadriven.TestData) scriptArgs {
 	return a
 }
 
-func (a scriptArgs) number(name string, otherwise uint64) (uint64, error) {
-	text, ok := a.named[name]
-	if !ok {
-		return otherwise, nil
+// scriptError is the panic value of a command that makes no sense.
+type scriptError string
+
+func (a scriptArgs) number(name string, otherwise uint64) uint64 {
+	if text, ok := a.named[name]; ok {
+		return number(text)
 	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%s is %q, not a number", name, text)
-	}
-	return n, nil
+	return otherwise
 }
 
-func numbers(words []string) ([]uint64, error) {
-	var ns []uint64
-	for _, w := range words {
-		n, err := strconv.ParseUint(w, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("%q is not a number", w)
-		}
-		ns = append(ns, n)
+func number(text string) uint64 {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		panic(scriptError(fmt.Sprintf("%q is not a number", text)))
 	}
-	return ns, nil
+	return n
+}
+
+func numbers(words []string) (ns []uint64) {
+	for _, w := range words {
+		ns = append(ns, number(w))
+	}
+	return ns
 }
 
 // command does what a command says.
@@ -205,21 +213,20 @@ func (s *script) command(d *datadriven.TestData) error {
 	a := argsOf(d)
 	switch d.Cmd {
 	case "cluster":
-		return s.found(a)
+		s.found(a)
+		return nil
 	case "assign":
 		return s.assign(a)
 	case "run":
-		ids, err := numbers(a.words)
-		if err != nil {
-			return err
-		}
-		return s.run(ids, a.named["except"])
+		return s.run(numbers(a.words), a.named["except"])
 	case "pass":
 		return s.pass(a)
 	case "deliver", "lose", "copy":
-		return s.deliver(a, d.Cmd)
+		s.deliver(a, d.Cmd)
+		return nil
 	case "status":
-		return s.status(a)
+		s.status(a)
+		return nil
 	case "holdings":
 		return s.holdings(a)
 	case "events":
@@ -229,41 +236,27 @@ func (s *script) command(d *datadriven.TestData) error {
 	if len(a.words) == 0 {
 		return fmt.Errorf("%s: which node?", d.Cmd)
 	}
-	id, err := strconv.ParseUint(a.words[0], 10, 64)
+	id := number(a.words[0])
 	n := s.nodes[id]
-	if err != nil || n == nil {
+	if n == nil {
 		return fmt.Errorf("there is no node %q", a.words[0])
 	}
 	a.words = a.words[1:]
 	if n.rn == nil && d.Cmd != "restart" && d.Cmd != "applied" {
 		return fmt.Errorf("node %d is down", id)
 	}
-	err = n.command(d.Cmd, a)
+	err := n.command(d.Cmd, a)
 	n.work()
 	return err
 }
 
-func (s *script) found(a scriptArgs) error {
-	var counts [3]uint64
-	for i, name := range []string{"nodes", "learners", "spares"} {
-		n, err := a.number(name, 0)
-		if err != nil {
-			return err
-		}
-		counts[i] = n
-	}
-	threshold, err := a.number("threshold", 16)
-	if err != nil {
-		return err
-	}
-	memory, err := a.number("memory", 0)
-	if err != nil {
-		return err
-	}
-	s.threshold, s.memory = int(threshold), int(memory)
+func (s *script) found(a scriptArgs) {
+	voters := a.number("nodes", 0)
+	members := voters + a.number("learners", 0)
+	s.threshold, s.memory = int(a.number("threshold", 16)), int(a.number("memory", 0))
 	conf := &pb.ConfState{}
-	for id := uint64(1); id <= counts[0]+counts[1]; id++ {
-		if id <= counts[0] {
+	for id := uint64(1); id <= members; id++ {
+		if id <= voters {
 			conf.Voters = append(conf.Voters, id)
 		} else {
 			conf.Learners = append(conf.Learners, id)
@@ -272,53 +265,39 @@ func (s *script) found(a scriptArgs) error {
 	first := &pb.Snapshot{Metadata: &pb.SnapshotMetadata{Index: new(uint64(1)), Term: new(uint64(1)), ConfState: conf}}
 	s.truth = newTruth(0)
 	s.truth.configured(1, conf)
-	for id := uint64(1); id <= counts[0]+counts[1]+counts[2]; id++ {
+	for id := uint64(1); id <= members+a.number("spares", 0); id++ {
 		n := &scriptNode{s: s, id: id}
 		n.disk = newDisk(nil, func() bool { return false })
-		if id <= counts[0]+counts[1] {
+		if id <= members {
 			n.disk = newDisk(first, func() bool { return false })
 		}
 		n.plain = slices.Contains(strings.Fields(a.named["plain"]), fmt.Sprint(id))
 		s.nodes[id], s.ids = n, append(s.ids, id)
 		n.start()
 	}
-	return nil
 }
 
 func (s *script) assign(a scriptArgs) error {
-	level, err := a.number("level", 0)
-	if err != nil {
-		return err
-	}
-	s.policy = scriptPolicy{level: int(level), units: map[uint64]int{}}
+	s.policy = scriptPolicy{level: int(a.number("level", 0)), units: map[uint64]int{}}
 	for name, value := range a.named {
 		switch name {
 		case "level":
-			continue
 		case "policy":
 			s.policy.other = map[string]ecraft.Policy{"full": ecraft.Full{}, "levelled": ecraft.Levelled{},
 				"adaptive": adaptive.New(adaptive.Options{})}[value]
 			if s.policy.other == nil {
 				return fmt.Errorf("there is no policy %q", value)
 			}
-			continue
+		default:
+			s.policy.units[number(name)] = int(number(value))
 		}
-		id, err := strconv.ParseUint(name, 10, 64)
-		if err != nil {
-			return fmt.Errorf("assign: %q is no node", name)
-		}
-		units, err := a.number(name, 0)
-		if err != nil {
-			return err
-		}
-		s.policy.units[id] = int(units)
 	}
 	return nil
 }
 
 // send puts a message into the pool.
 func (s *script) send(m *pb.Message) {
-	data, err := marshal(m)
+	data, err := proto.Marshal(m)
 	if err != nil {
 		s.rules.breaks("%v does not encode: %v", m.GetType(), err)
 		return
@@ -340,7 +319,7 @@ func (s *script) take(fits func(scriptPacket) bool) (scriptPacket, bool) {
 // arrive lets a message arrive at a node that is up.
 func (s *script) arrive(p scriptPacket) {
 	m := &pb.Message{}
-	if err := unmarshal(p.data, m); err != nil {
+	if err := proto.Unmarshal(p.data, m); err != nil {
 		s.rules.breaks("a message does not survive its encoding: %v", err)
 		return
 	}
@@ -385,15 +364,8 @@ func (s *script) run(ids []uint64, except string) error {
 
 // pass lets ticks pass.
 func (s *script) pass(a scriptArgs) error {
-	ids, err := numbers(a.words)
-	if err != nil {
-		return err
-	}
-	count, err := a.number("n", 1)
-	if err != nil {
-		return err
-	}
-	for range count {
+	ids := numbers(a.words)
+	for range a.number("n", 1) {
 		for _, id := range ids {
 			if n := s.nodes[id]; n != nil && n.rn != nil {
 				n.rn.Tick()
@@ -409,18 +381,8 @@ func (s *script) pass(a scriptArgs) error {
 
 // deliver lets the messages that fit arrive, or be lost, or doubled: those there
 // are now.
-func (s *script) deliver(a scriptArgs, how string) error {
-	var from, to, count uint64
-	for name, into := range map[string]*uint64{"from": &from, "to": &to, "count": &count} {
-		n, err := a.number(name, 0)
-		if err != nil {
-			return err
-		}
-		*into = n
-	}
-	if count == 0 {
-		count = uint64(len(s.pool))
-	}
+func (s *script) deliver(a scriptArgs, how string) {
+	from, to, count := a.number("from", 0), a.number("to", 0), a.number("count", uint64(len(s.pool)))
 	typ, typed := a.named["type"]
 	var taken []scriptPacket
 	for uint64(len(taken)) < count {
@@ -438,7 +400,7 @@ func (s *script) deliver(a scriptArgs, how string) error {
 	if how == "lose" {
 		for _, p := range taken {
 			m := &pb.Message{}
-			if unmarshal(p.data, m) == nil {
+			if proto.Unmarshal(p.data, m) == nil {
 				s.tell("  lost", m)
 			}
 		}
@@ -451,5 +413,4 @@ func (s *script) deliver(a scriptArgs, how string) error {
 	if s.out.Len() == 0 {
 		fmt.Fprintf(&s.out, "%d\n", len(taken))
 	}
-	return nil
 }

@@ -6,20 +6,30 @@ package world
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
 // The functions below are for structs all of whose fields are exported, and of
-// type uint64, one counter each, or embedded structs of this kind.
+// type uint64, one counter each, or arrays or embedded structs of counters.
 
 // counters visits the counters of a struct.
 func counters(v reflect.Value, each func(name string, c reflect.Value)) {
 	for i := range v.NumField() {
-		if f := v.Field(i); f.Kind() == reflect.Struct {
-			counters(f, each)
-		} else {
-			each(v.Type().Field(i).Name, f)
+		visit(v.Type().Field(i).Name, v.Field(i), each)
+	}
+}
+
+func visit(name string, v reflect.Value, each func(name string, c reflect.Value)) {
+	switch v.Kind() {
+	case reflect.Struct:
+		counters(v, each)
+	case reflect.Array:
+		for i := range v.Len() {
+			visit(fmt.Sprint(name, i), v.Index(i), each)
 		}
+	default:
+		each(name, v)
 	}
 }
 
@@ -33,10 +43,10 @@ func AddCounts[T any](to *T, from T) {
 	})
 }
 
-// Zeros returns the names of the counters that stand at zero.
-func Zeros[T any](counts T) (names []string) {
+// Zeros returns the names of the counters that stand at zero, but for some.
+func Zeros[T any](counts T, but ...string) (names []string) {
 	counters(reflect.ValueOf(counts), func(name string, c reflect.Value) {
-		if c.Uint() == 0 {
+		if c.Uint() == 0 && !slices.Contains(but, name) {
 			names = append(names, name)
 		}
 	})

@@ -10,33 +10,32 @@ import (
 )
 
 // entropy stands in for crypto/rand's reader, which belongs to the process.
-type entropy struct {
-	mu    sync.Mutex
-	draws Draws
+type entropy struct{ Draws }
+
+// SetEntropy has crypto/rand draw from the given randomness until restore is called.
+// Upstream's library draws election timeouts from there.
+func SetEntropy(d Draws) (restore func()) {
+	before := cryptorand.Reader
+	cryptorand.Reader = entropy{d}
+	return func() { cryptorand.Reader = before }
 }
 
-var theEntropy entropy
+var entropyIsSet sync.Mutex
 
-// WithEntropy makes a call during which crypto/rand draws from the given randomness.
-// Upstream's library draws election timeouts from there. Calls of other goroutines wait
-// meanwhile, and a call must not make another.
+// WithEntropy is SetEntropy during a call. Calls of other goroutines wait meanwhile, and a call must
+// not make another.
 func WithEntropy(d Draws, call func()) {
-	e := &theEntropy
-	e.mu.Lock()
-	before := cryptorand.Reader
-	defer func() {
-		cryptorand.Reader = before
-		e.mu.Unlock()
-	}()
-	e.draws, cryptorand.Reader = d, e
+	entropyIsSet.Lock()
+	defer entropyIsSet.Unlock()
+	defer SetEntropy(d)()
 	call()
 }
 
 // Read fills b with draws.
-func (e *entropy) Read(b []byte) (int, error) {
+func (e entropy) Read(b []byte) (int, error) {
 	for i := 0; i < len(b); i += 8 {
 		var word [8]byte
-		binary.LittleEndian.PutUint64(word[:], e.draws.Uint64())
+		binary.LittleEndian.PutUint64(word[:], e.Uint64())
 		copy(b[i:], word[:])
 	}
 	return len(b), nil

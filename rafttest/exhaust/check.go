@@ -13,6 +13,7 @@ import (
 
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/rafttest/internal/holdings"
 )
 
 // check returns what is wrong in a world, or "". Only what the last act may have broken
@@ -249,24 +250,18 @@ func (d *image) appliesFirst(index uint64) bool {
 // needs returns the sets of voters whose majorities a node needs that has applied an
 // index: those in force, and if two or more changes behind are not applied, those of all.
 func (d *image) needs(index uint64, conf *pb.ConfState) [][]uint64 {
-	needs := [][]uint64{conf.GetVoters()}
-	if len(conf.GetVotersOutgoing()) > 0 {
-		needs = append(needs, conf.GetVotersOutgoing())
-	}
+	needs := holdings.Sets(conf)
 	coming, changes := needs, 0
 	for i := max(index, d.base) + 1; i <= d.last(); i++ {
 		cc := changeOf(d.at(i).pb)
 		if cc == nil {
 			continue
 		}
-		if conf = changed(conf, cc); conf == nil {
+		if conf = holdings.Becomes(conf, cc); conf == nil {
 			return needs
 		}
 		changes++
-		coming = append(coming, conf.GetVoters())
-		if len(conf.GetVotersOutgoing()) > 0 {
-			coming = append(coming, conf.GetVotersOutgoing())
-		}
+		coming = append(coming, holdings.Sets(conf)...)
 	}
 	if changes > 1 {
 		return coming
@@ -278,18 +273,15 @@ func (d *image) needs(index uint64, conf *pb.ConfState) [][]uint64 {
 func (w *world) electable(c candidacy) bool {
 	d := &w.nodes[c.node].disk
 	for _, voters := range c.sets {
-		votes := 0
-		for _, id := range voters {
+		_, most := holdings.Majority(voters, func(id uint64) bool {
 			n := w.nodes[id-1]
 			if n == nil {
-				continue
+				return false
 			}
 			mine, its := d.termAt(d.last()), n.disk.termAt(n.disk.last())
-			if mine > its || mine == its && d.last() >= n.disk.last() {
-				votes++
-			}
-		}
-		if votes <= len(voters)/2 {
+			return mine > its || mine == its && d.last() >= n.disk.last()
+		})
+		if !most {
 			return false
 		}
 	}

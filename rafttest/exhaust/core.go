@@ -10,12 +10,12 @@ import (
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/internal/silent"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/internal/holdings"
 )
 
 // core is a process: a RawNode on a disk, and a host that does at once what the core
@@ -336,18 +336,11 @@ func (c *core) compact() {
 	c.disk.base, c.disk.baseTerm, c.disk.conf = to, must2(c.store.Term(to)), c.host.conf
 }
 
-func changeOf(e *pb.Entry) pb.ConfChangeI {
-	switch e.GetType() {
-	case pb.EntryConfChangeV2:
-		cc := &pb.ConfChangeV2{}
-		must(proto.Unmarshal(e.GetData(), cc))
-		return cc
-	case pb.EntryConfChange:
-		cc := &pb.ConfChange{}
-		must(proto.Unmarshal(e.GetData(), cc))
-		return cc
+func changeOf(e *pb.Entry) *pb.ConfChangeV2 {
+	if e.GetType() == pb.EntryNormal {
+		return nil
 	}
-	return nil
+	return must2(holdings.Change(e))
 }
 
 // payload returns the payload of a name: coded if the name is positive.

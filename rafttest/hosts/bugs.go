@@ -3,8 +3,6 @@
 
 package hosts
 
-import "fmt"
-
 // bug is a mistake that is made on purpose, in a host or around a library.
 type bug byte
 
@@ -51,9 +49,4 @@ var bugNames = [bugs]string{"NoBug", "ReusedReadIDs", "NeedsContext", "NeedsBeat
 	"MarshalsAgain", "TrustsOrder"}
 
 // String returns the constant's name.
-func (b bug) String() string {
-	if b < bugs {
-		return bugNames[b]
-	}
-	return fmt.Sprintf("Bug(%d)", byte(b))
-}
+func (b bug) String() string { return bugNames[b] }

@@ -17,7 +17,7 @@ import (
 func calmSim(t *testing.T, seed uint64, opts options, changes ...func(*plan)) (w *sim, lead *replica) {
 	t.Helper()
 	w = newSim(seed, opts)
-	t.Cleanup(seedEntropy(world.NewDraws(seed, 5)))
+	t.Cleanup(world.SetEntropy(world.NewDraws(seed, 5)))
 	w.plan = calmPlan()
 	for _, change := range changes {
 		change(&w.plan)

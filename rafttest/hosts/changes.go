@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/raft"
@@ -28,13 +26,12 @@ func viewOf(conf *pb.ConfState) []byte {
 }
 
 // fits reports whether a committed change fits the members in force. Each member answers alike.
-func (r *replica) fits(cc pb.ConfChangeI) bool {
-	v2 := cc.AsV2()
+func (r *replica) fits(cc *pb.ConfChangeV2) bool {
 	if r.w.opts.Kind == cockroachLike {
-		return len(v2.GetContext()) == 0 || string(v2.GetContext()) == string(viewOf(r.state.conf))
+		return len(cc.GetContext()) == 0 || string(cc.GetContext()) == string(viewOf(r.state.conf))
 	}
 	votes := func(id uint64) bool { return slices.Contains(r.state.conf.GetVoters(), id) }
-	for _, c := range v2.GetChanges() {
+	for _, c := range cc.GetChanges() {
 		id, removed := c.GetNodeId(), r.state.removed>>c.GetNodeId()&1 == 1
 		switch c.GetType() {
 		case pb.ConfChangeAddNode:
@@ -85,21 +82,6 @@ func (r *replica) countProposal(m *pb.Message) {
 		r.w.reach.ChangesPending++
 	}
 	r.proposedAt = r.w.Now()
-}
-
-// decodeChange returns the change of an entry.
-func decodeChange(e *pb.Entry) pb.ConfChangeI {
-	var err error
-	v1, v2 := &pb.ConfChange{}, &pb.ConfChangeV2{}
-	if e.GetType() == pb.EntryConfChange {
-		if err = proto.Unmarshal(e.GetData(), v1); err == nil {
-			return v1
-		}
-	} else if err = proto.Unmarshal(e.GetData(), v2); err == nil {
-		return v2
-	}
-	die("change %d: %w", e.GetIndex(), err)
-	return nil
 }
 
 // members lists the members of a configuration.

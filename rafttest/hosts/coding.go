@@ -69,9 +69,3 @@ type codedCore interface {
 	CodingStatus() raft.CodingStatus
 	Densify(on bool)
 }
-
-// The types of messages with units and of questions for units.
-const (
-	unitsType = raft.MsgUnits
-	asksType  = raft.MsgUnitsAsk
-)

@@ -32,13 +32,7 @@ func TestCodingNeedsTheHost(t *testing.T) {
 		{"memory without a bound", coded(cockroachLike, func(c *raft.Coding) { c.Memory = 1 << 30 }), 60, "bytes of units"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			for seed := uint64(1); seed <= tt.within; seed++ {
-				if r := run(seed, options{Kind: cockroachLike, Library: tt.lib}); r.Err != nil {
-					require.ErrorContains(t, r.Err, tt.want)
-					return
-				}
-			}
-			require.Failf(t, "not found", "within %d seeds", tt.within)
+			require.ErrorContains(t, hunt(t, tt.within, options{Kind: cockroachLike, Library: tt.lib}), tt.want)
 		})
 	}
 }

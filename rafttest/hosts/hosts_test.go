@@ -4,16 +4,15 @@
 package hosts
 
 import (
-	"bufio"
 	"flag"
-	"os"
-	"strings"
+	"io"
+	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/internal/world"
+	"github.com/weftraft/weft/rafttest/internal/seeds"
 )
 
 var (
@@ -27,66 +26,58 @@ func libraries(kind kind) []library { return []library{upstreamLibrary(), weft()
 
 var kinds = []kind{etcdLike, cockroachLike}
 
-// runSeeds runs n seeds, or those of the flags.
-func runSeeds(t *testing.T, opts options, n uint64) reach {
-	reached, _ := runLeased(t, opts, n)
-	return reached
-}
-
-// runLeased runs seeds as runSeeds does, and also returns the events of leases.
-func runLeased(t *testing.T, opts options, n uint64) (reached reach, leased leaseReach) {
-	first := *firstSeed
+// runSeeds runs n seeds, or those of the flags. A run changes the reader of crypto/rand, so they run one at a time.
+func runSeeds(t *testing.T, opts options, n uint64) (total result) {
 	if *seedCount != 0 {
 		n = *seedCount
 	}
-	if testing.Short() {
-		n = min(n, 10)
+	var mu sync.Mutex
+	suite := seeds.Suite[result]{
+		Again: "./rafttest/hosts -run '" + t.Name() + "$' -seed",
+		Run: func(seed uint64, trace io.Writer) result {
+			mu.Lock()
+			defer mu.Unlock()
+			opts.Trace = trace
+			return run(seed, opts)
+		},
 	}
-	if *oneSeed != 0 {
-		first, n = *oneSeed, 1
-		if testing.Verbose() {
-			out := bufio.NewWriter(os.Stdout)
-			defer func() { require.NoError(t, out.Flush()) }()
-			opts.Trace = out
-		}
+	suite.All(t, *firstSeed, seeds.InShort(n, 10), *oneSeed, func(r result) {
+		world.AddCounts(&total.Reached, r.Reached)
+		world.AddCounts(&total.Leases, r.Leases)
+	})
+	return total
+}
+
+// runLibraries runs n seeds with each library in a kind of host, and adds up what they reached.
+// They are enough to reach all if neither flags nor -run chose fewer.
+func runLibraries(t *testing.T, kind kind, libs []library, opts options, n uint64, total *result) (enough bool) {
+	enough = *oneSeed == 0 && !testing.Short() && (*seedCount == 0 || *seedCount >= n)
+	for _, lib := range libs {
+		ran := false
+		t.Run(kind.String()+"/"+lib.Name, func(t *testing.T) {
+			ran = true
+			opts.Kind, opts.Library = kind, lib
+			r := runSeeds(t, opts, n)
+			t.Logf("\n%v\n%v", world.Table(r.Reached), world.Table(r.Leases))
+			world.AddCounts(&total.Reached, r.Reached)
+			world.AddCounts(&total.Leases, r.Leases)
+		})
+		enough = enough && ran
 	}
-	var slow world.SlowSeeds
-	for seed := first; seed < first+n; seed++ {
-		r := run(seed, opts)
-		if r.Err != nil {
-			t.Errorf("%v\nagain: go test ./rafttest/hosts -run '%s' -seed %d -v\n%s", r.Err, t.Name(), seed, r.Story)
-		}
-		reached.Add(r.Reached)
-		leased.Add(r.Leases)
-		slow.Add(r.Reached)
-	}
-	t.Log(slow)
-	return reached, leased
+	return enough
 }
 
 // TestHosts runs both hosts with each library through faults, and looks whether
 // everything happened that can.
 func TestHosts(t *testing.T) {
-	var all reach
-	full := *oneSeed == 0 && !testing.Short() && (*seedCount == 0 || *seedCount >= 40)
+	var all result
+	enough := true
 	for _, kind := range kinds {
-		for _, lib := range libraries(kind) {
-			ran := false
-			t.Run(kind.String()+"/"+lib.Name, func(t *testing.T) {
-				ran = true
-				begun := time.Now()
-				reached := runSeeds(t, options{Kind: kind, Library: lib}, 40)
-				t.Logf("%v\n%v", time.Since(begun).Round(time.Millisecond), reached)
-				all.Add(reached)
-			})
-			full = full && ran // or -run chose some of them
-		}
+		enough = runLibraries(t, kind, libraries(kind), options{}, 40, &all) && enough
 	}
-	if full {
-		all.LibraryChanges++                                              // that is TestRollingUpgrade's
-		all.ChangesPending, all.ChangesHeld, all.ChangesRefused = 1, 1, 1 // those are TestChangesAtOnce's
-		all.ChangesReportedFirst = 1
-		require.Empty(t, world.Zeros(all), "never reached")
+	if enough {
+		require.Empty(t, world.Zeros(all.Reached, "LibraryChanges", // that is TestRollingUpgrade's, the others are TestChangesAtOnce's
+			"ChangesPending", "ChangesHeld", "ChangesRefused", "ChangesReportedFirst"), "never reached")
 	}
 }
 
@@ -102,24 +93,14 @@ func leasedLibraries(kind kind) (libs []library) {
 // off and on, on clocks with rates anywhere within the bound. No answer to a read lacks an entry
 // of its keys that a client may have seen applied before.
 func TestHostsWithLeases(t *testing.T) {
-	var all leaseReach
-	full := *oneSeed == 0 && !testing.Short() && (*seedCount == 0 || *seedCount >= 20)
+	var all result
+	enough := true
 	for _, kind := range kinds {
-		for _, lib := range leasedLibraries(kind) {
-			ran := false
-			t.Run(kind.String()+"/"+lib.Name, func(t *testing.T) {
-				ran = true
-				begun := time.Now()
-				reached, leased := runLeased(t, options{Kind: kind, Library: lib}, 20)
-				t.Logf("%v\n%v\n%v", time.Since(begun).Round(time.Millisecond), reached, leased)
-				all.Add(leased)
-			})
-			full = full && ran // or -run chose some of them
-		}
+		enough = runLibraries(t, kind, leasedLibraries(kind), options{}, 20, &all) && enough
 	}
-	t.Logf("altogether\n%v", all)
-	if full {
-		require.Empty(t, world.Zeros(all), "never reached")
+	t.Logf("altogether\n%v", world.Table(all.Leases))
+	if enough {
+		require.Empty(t, world.Zeros(all.Leases), "never reached")
 	}
 }
 
@@ -129,25 +110,14 @@ func TestHostsWithLeases(t *testing.T) {
 // any more is refused by the hosts.
 func TestChangesAtOnce(t *testing.T) {
 	for _, kind := range kinds {
-		var all reach
-		full := *oneSeed == 0 && !testing.Short() && (*seedCount == 0 || *seedCount >= 9)
-		for _, lib := range []library{weft(), coded(kind), leased(weft(), kind, false, 0), leased(coded(kind), kind, true, 0)} {
-			ran := false
-			t.Run(kind.String()+"/"+lib.Name, func(t *testing.T) {
-				ran = true
-				reached := runSeeds(t, options{Kind: kind, Library: lib, Rush: true}, 9)
-				t.Logf("pending %d, held %d, refused %d, applied %d, reported first %d", reached.ChangesPending, reached.ChangesHeld,
-					reached.ChangesRefused, reached.ChangesApplied, reached.ChangesReportedFirst)
-				all.Add(reached)
-			})
-			full = full && ran // or -run chose some of them
-		}
-		if full {
-			require.NotZero(t, all.ChangesPending, "%v: proposed while another is pending", kind)
-			require.NotZero(t, all.ChangesHeld, "%v: held", kind)
-			require.NotZero(t, all.ChangesRefused, "%v: refused", kind)
-			require.NotZero(t, all.ChangesApplied, "%v: applied", kind)
-			require.Equal(t, kind == etcdLike, all.ChangesReportedFirst > 0, "%v: reported first", kind)
+		var all result
+		libs := []library{weft(), coded(kind), leased(weft(), kind, false, 0), leased(coded(kind), kind, true, 0)}
+		if reached := &all.Reached; runLibraries(t, kind, libs, options{Rush: true}, 9, &all) {
+			require.NotZero(t, reached.ChangesPending, "%v: proposed while another is pending", kind)
+			require.NotZero(t, reached.ChangesHeld, "%v: held", kind)
+			require.NotZero(t, reached.ChangesRefused, "%v: refused", kind)
+			require.NotZero(t, reached.ChangesApplied, "%v: applied", kind)
+			require.Equal(t, kind == etcdLike, reached.ChangesReportedFirst > 0, "%v: reported first", kind)
 		}
 	}
 }
@@ -155,19 +125,22 @@ func TestChangesAtOnce(t *testing.T) {
 // TestLeasesNeedClocksWithinTheBound runs clocks that gain and lose far more than the settings
 // say. If no read is stale then, the test above shows nothing.
 func TestLeasesNeedClocksWithinTheBound(t *testing.T) {
-	const seeds = 1000
 	for _, kind := range kinds {
-		lib := leased(weft(), kind, false, 25)
-		found := false
-		for seed := uint64(1); seed <= seeds && !found; seed++ {
-			if r := run(seed, options{Kind: kind, Library: lib}); r.Err != nil {
-				require.ErrorContains(t, r.Err, "somebody may have seen")
-				t.Log(r.Err)
-				found = true
-			}
-		}
-		require.True(t, found, "%v: %d seeds, and no read was stale", kind, seeds)
+		require.ErrorContains(t, hunt(t, 1000, options{Kind: kind, Library: leased(weft(), kind, false, 25)}), "somebody may have seen")
 	}
+}
+
+// hunt returns what the first of n seeds to fail has found.
+func hunt(t *testing.T, n uint64, opts options) error {
+	t.Helper()
+	for seed := uint64(1); seed <= n; seed++ {
+		if r := run(seed, opts); r.Err != nil {
+			t.Log(r.Err)
+			return r.Err
+		}
+	}
+	require.Failf(t, "not found", "%v on %s, within %d seeds", opts.Kind, opts.Library.Name, n)
+	return nil
 }
 
 // TestSameStory shows that a run is a function of its seed.
@@ -175,19 +148,8 @@ func TestSameStory(t *testing.T) {
 	for _, kind := range kinds {
 		for _, lib := range append(libraries(kind), leasedLibraries(kind)...) {
 			for seed := uint64(1); seed <= 2; seed++ {
-				story := func() (string, result) {
-					var b strings.Builder
-					r := run(seed, options{Kind: kind, Library: lib, Trace: &b})
-					return b.String(), r
-				}
-				a, ra := story()
-				b, rb := story()
-				require.Equal(t, ra, rb, "seed %d, %v on %s", seed, kind, lib.Name)
-				if a != b {
-					for i, la := range strings.Split(a, "\n") {
-						require.Equal(t, la, strings.Split(b, "\n")[i], "seed %d, %v on %s, line %d", seed, kind, lib.Name, i+1)
-					}
-				}
+				opts := options{Kind: kind, Library: lib}
+				require.Equal(t, run(seed, opts), run(seed, opts), "seed %d, %v on %s", seed, kind, lib.Name)
 			}
 		}
 	}

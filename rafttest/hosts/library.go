@@ -61,10 +61,8 @@ type weftCore struct{ *raft.RawNode }
 
 var _ core = weftCore{}
 
-// Advance implements Core.
 func (c weftCore) Advance() { c.RawNode.Advance(raft.Ready{}) }
 
-// ReportSnapshot implements Core.
 func (c weftCore) ReportSnapshot(id uint64, ok bool) {
 	status := raft.SnapshotFinish
 	if !ok {
@@ -73,13 +71,11 @@ func (c weftCore) ReportSnapshot(id uint64, ok bool) {
 	c.RawNode.ReportSnapshot(id, status)
 }
 
-// State implements Core.
 func (c weftCore) State() weftcore.CoreState {
 	s := c.BasicStatus()
 	return weftcore.CoreState{Term: s.GetTerm(), Commit: s.GetCommit(), Applied: s.Applied, Lead: s.Lead, Role: s.RaftState}
 }
 
-// Visit implements Core.
 func (c weftCore) Visit(see func(id uint64, learner bool, pr tracker.Progress)) {
 	c.WithProgress(func(id uint64, typ raft.ProgressType, pr tracker.Progress) {
 		see(id, typ == raft.ProgressTypeLearner, pr)
@@ -108,12 +104,6 @@ type reach struct {
 	ChangesPending, ChangesHeld, ChangesRefused, ChangesApplied, ChangesReportedFirst, ChangesAgain uint64
 }
 
-// Add adds the counts of another run.
-func (r *reach) Add(o reach) { world.AddCounts(r, o) }
-
-// String lists the counts, some to a line.
-func (r reach) String() string { return world.Table(r) }
-
 // RecordCoding counts a core's reports.
 func (r *reach) RecordCoding(e raft.CodingEvent) {
 	switch e.Kind {
@@ -130,9 +120,3 @@ type leaseReach struct {
 	Granted, Revoked, Confirmed, Lapsed, Adopted, Removed, Restored          uint64
 	Renamed, Retired, PermitReads                                            uint64
 }
-
-// Add adds the counts of another run.
-func (r *leaseReach) Add(o leaseReach) { world.AddCounts(r, o) }
-
-// String lists the counts, some to a line.
-func (r leaseReach) String() string { return world.Table(r) }

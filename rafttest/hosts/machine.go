@@ -182,7 +182,7 @@ func (m *machine) countLeases() {
 		return
 	}
 	s := m.proc.common().core.(leasedCore).LeaseStatus()
-	m.w.leases.Add(leaseReach{
+	world.AddCounts(&m.w.leases, leaseReach{
 		LocalReads: s.Reads.Local, LeaderReads: s.Reads.Leader, WaitedReads: s.Reads.Waited, HeldReads: s.Reads.Held,
 		Redirected: s.Reads.Redirected, NoteCommits: s.Reads.NoteCommits,
 		Granted: s.Counts.Granted, Revoked: s.Counts.Revoked, Confirmed: s.Counts.Confirmed, Lapsed: s.Counts.Lapsed,

@@ -4,8 +4,9 @@
 package hosts
 
 import (
-	"fmt"
 	"io"
+
+	"github.com/weftraft/weft/rafttest/internal/seeds"
 )
 
 // kind is a kind of host.
@@ -18,15 +19,7 @@ const (
 )
 
 // String returns the kind's name.
-func (k kind) String() string {
-	switch k {
-	case etcdLike:
-		return "etcd-like"
-	case cockroachLike:
-		return "cockroach-like"
-	}
-	return fmt.Sprintf("Kind(%d)", byte(k))
-}
+func (k kind) String() string { return [...]string{"etcd-like", "cockroach-like"}[k] }
 
 // options shapes a run.
 type options struct {
@@ -45,9 +38,10 @@ type options struct {
 
 // result is the outcome of a run.
 type result struct {
-	Seed    uint64
-	Err     error
-	Story   string // the last lines before a failure
+	seeds.Outcome
 	Reached reach
 	Leases  leaseReach
 }
+
+// Counts implements seeds.Result.
+func (r result) Counts() any { return r.Reached }

@@ -14,8 +14,10 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/internal/silent"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/internal/holdings"
 )
 
 // replica is what both hosts have: a core, and a state machine.
@@ -56,7 +58,8 @@ func (r *replica) begin(m *machine, async bool) {
 		Storage: m.disk, Applied: applied, AsyncStorageWrites: async,
 		MaxSizePerMsg: p.maxSizePerMsg, MaxCommittedSizePerReady: p.maxApplying, MaxUncommittedEntriesSize: p.maxUncommitted,
 		MaxInflightMsgs: p.maxInflightMsgs, MaxInflightBytes: p.maxInflightBytes,
-		CheckQuorum: p.checkQuorum, PreVote: true, Logger: logger{m},
+		CheckQuorum: p.checkQuorum, PreVote: true,
+		Logger:                    silent.Logger{Say: m.say, Die: func(text string) { die("the core gives up: %s", text) }},
 		DisableProposalForwarding: async,
 		ConfChangesFirst:          async,
 		Rand:                      w.faults, Clock: r.clock,
@@ -110,7 +113,10 @@ func (r *replica) applyCommand(e *pb.Entry) {
 func (r *replica) applyChange(e *pb.Entry) {
 	r.changing--
 	r.w.check.changed(r, e)
-	cc := decodeChange(e)
+	cc, err := holdings.Change(e)
+	if err != nil {
+		die("change %d: %w", e.GetIndex(), err)
+	}
 	if !r.fits(cc) {
 		r.refuse(e)
 		return
@@ -142,9 +148,9 @@ func (r *replica) step(m *pb.Message) {
 		return
 	}
 	switch m.GetType() {
-	case unitsType:
+	case raft.MsgUnits:
 		r.w.reach.Units++
-	case asksType:
+	case raft.MsgUnitsAsk:
 		r.w.reach.Asks++
 	}
 	if r.w.opts.Trace != nil {
@@ -260,40 +266,11 @@ func (w *sim) isCoded(e *pb.Entry) bool {
 	return e.GetType() == pb.EntryNormal && ecraft.IsEnvelope(e.GetData(), prefix)
 }
 
-// logger puts what a core says into the trace. Its panics end a run.
-type logger struct{ m *machine }
-
-func (l logger) say(v ...any) { l.sayf("%s", fmt.Sprint(v...)) }
-
-func (l logger) sayf(format string, v ...any) { l.m.w.say(l.m.id, "# "+format, v...) }
-
-func (l logger) Debug(v ...any) { l.say(v...) }
-
-func (l logger) Debugf(format string, v ...any) { l.sayf(format, v...) }
-
-func (l logger) Info(v ...any) { l.say(v...) }
-
-func (l logger) Warning(v ...any) { l.say(v...) }
-
-func (l logger) Warningf(format string, v ...any) { l.sayf(format, v...) }
-
-func (l logger) Error(v ...any) { l.say(v...) }
-
-func (l logger) Errorf(format string, v ...any) { l.sayf(format, v...) }
-
-// Infof also counts changes of the members that the core holds back: no status of a core
-// without coding tells.
-func (l logger) Infof(format string, v ...any) {
+// say puts what a core logs into the story. It also counts changes of the members that the
+// core holds back: no status of a core without coding tells.
+func (m *machine) say(_, format string, v ...any) {
 	if strings.Contains(format, "has configuration change %s wait") {
-		l.m.w.reach.ChangesHeld++
+		m.w.reach.ChangesHeld++
 	}
-	l.sayf(format, v...)
+	m.w.say(m.id, "# "+format, v...)
 }
-
-func (l logger) Fatal(v ...any) { die("the core gives up: %s", fmt.Sprint(v...)) }
-
-func (l logger) Fatalf(format string, v ...any) { die("the core gives up: "+format, v...) }
-
-func (l logger) Panic(v ...any) { die("the core panics: %s", fmt.Sprint(v...)) }
-
-func (l logger) Panicf(format string, v ...any) { die("the core panics: "+format, v...) }

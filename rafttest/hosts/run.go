@@ -13,6 +13,7 @@ import (
 
 	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/rafttest/internal/register"
+	"github.com/weftraft/weft/rafttest/internal/seeds"
 )
 
 func newSim(seed uint64, opts options) *sim {
@@ -41,7 +42,7 @@ func newSim(seed uint64, opts options) *sim {
 func run(seed uint64, opts options) result {
 	world.CollectLess()
 	w := newSim(seed, opts)
-	defer seedEntropy(world.NewDraws(seed, 5))()
+	defer world.SetEntropy(world.NewDraws(seed, 5))()
 	w.say(0, "plan: %+v", w.plan)
 	if opts.Rush {
 		w.say(0, "changes at once: every %v, reports first %v", w.rush.every, w.rush.reportsFirst)
@@ -67,10 +68,10 @@ func run(seed uint64, opts options) result {
 		m.countLeases()
 	}
 	w.reach.NetworkCounts = w.links.NetworkCounts
-	r := result{Seed: seed, Err: w.err, Reached: w.reach, Leases: w.leases}
-	if r.Err != nil {
-		r.Err = fmt.Errorf("seed %d, %v on %s: %w", seed, opts.Kind, opts.Library.Name, r.Err)
-		r.Story = w.story.Recent()
+	r := result{Outcome: seeds.Ended(seed, &w.story, nil), Reached: w.reach, Leases: w.leases}
+	r.Plan = fmt.Sprintf("%+v", w.plan)
+	if w.err != nil {
+		r.Err, r.Story = fmt.Errorf("seed %d, %v on %s: %w", seed, opts.Kind, opts.Library.Name, w.err), w.story.Recent()
 	}
 	return r
 }

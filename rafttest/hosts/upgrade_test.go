@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/internal/world"
 )
 
 // TestRollingUpgrade moves groups from upstream's library to this one, a member
@@ -19,12 +21,12 @@ func TestRollingUpgrade(t *testing.T) {
 			"straight": {coded(kind), weft(), coded(kind), upstreamLibrary()},
 		} {
 			t.Run(kind.String()+"/"+name, func(t *testing.T) {
-				reached := runSeeds(t, options{Kind: kind, Library: upstreamLibrary(), Rolling: way}, 10)
+				reached := runSeeds(t, options{Kind: kind, Library: upstreamLibrary(), Rolling: way}, 10).Reached
 				require.NotZero(t, reached.LibraryChanges)
 				if *oneSeed == 0 {
 					require.NotZero(t, reached.CodedEntries, "nothing was coded")
 				}
-				t.Logf("\n%v", reached)
+				t.Logf("\n%v", world.Table(reached))
 			})
 		}
 	}
@@ -36,13 +38,7 @@ func TestLeavingNeedsDenseLogs(t *testing.T) {
 	for _, kind := range kinds {
 		hasty := coded(kind)
 		hasty.hasty = true
-		found := false
-		for seed := uint64(1); seed <= 60 && !found; seed++ {
-			r := run(seed, options{Kind: kind, Library: hasty, Rolling: []library{upstreamLibrary()}})
-			if found = r.Err != nil; found {
-				require.ErrorContains(t, r.Err, "dies: entry")
-			}
-		}
-		require.True(t, found, "%v: not found within 60 seeds", kind)
+		err := hunt(t, 60, options{Kind: kind, Library: hasty, Rolling: []library{upstreamLibrary()}})
+		require.ErrorContains(t, err, "dies: entry")
 	}
 }

@@ -8,6 +8,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/weftraft/weft/raft"
 )
 
 // assemble makes the members, with the initial contents of their disks.
@@ -34,9 +36,9 @@ func (s *schedule) assemble() {
 // prepare returns a function that gives a first member its initial state.
 func (s *schedule) prepare() func(*member) {
 	if s.plan.start == startBootstrap {
-		var peers []peer
+		var peers []raft.Peer
 		for _, id := range s.plan.voters {
-			peers = append(peers, peer{ID: id, Context: pick(s.chance, nil, []byte{}, []byte("at"))})
+			peers = append(peers, raft.Peer{ID: id, Context: pick(s.chance, nil, []byte{}, []byte("at"))})
 		}
 		return func(m *member) { m.first = peers }
 	}
@@ -162,11 +164,11 @@ func (s *schedule) start(m *member) {
 func (s *schedule) bootstrap(m *member) {
 	s.note(m, "Bootstrap")
 	_ = s.on(m, "Bootstrap", func(side int, c core) error {
-		peers := make([]peer, len(m.first))
+		peers := make([]raft.Peer, len(m.first))
 		for i, p := range m.first {
-			peers[i] = peer{ID: p.ID, Context: slices.Clone(p.Context)}
+			peers[i] = raft.Peer{ID: p.ID, Context: slices.Clone(p.Context)}
 		}
-		err := c.bootstrap(peers)
+		err := c.Bootstrap(peers)
 		for i := range peers {
 			overwrite(peers[i].Context)
 		}
@@ -176,7 +178,7 @@ func (s *schedule) bootstrap(m *member) {
 
 // recover chooses the state machine and the Applied index for a start from the disk, as a host does
 // before a restart, and reports whether the disk is empty.
-func (s *schedule) recover(m *member, cfg *config) (fresh bool) {
+func (s *schedule) recover(m *member, cfg *raft.Config) (fresh bool) {
 	base, last, snapshot := m.disk[0].bounds()
 	low := max(base, snapshot)
 	high := max(low, min(m.machine.applied, m.disk[0].commit()))

@@ -11,6 +11,8 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/weftraft/weft/raft"
 )
 
 // difference is a point at which the two libraries behaved differently, or at which a library
@@ -42,7 +44,7 @@ func sides(libs [2]library, a, b string) string {
 	if len(la)+len(lb) > 8 {
 		la, lb = only(la, lb), only(lb, la)
 	}
-	return fmt.Sprintf("  %s:\n    %s\n  %s:\n    %s", libs[0].name(), strings.Join(la, "\n    "), libs[1].name(), strings.Join(lb, "\n    "))
+	return fmt.Sprintf("  %s:\n    %s\n  %s:\n    %s", libs[0].name, strings.Join(la, "\n    "), libs[1].name, strings.Join(lb, "\n    "))
 }
 
 // only returns the lines of a that b does not have, with their numbers.
@@ -59,9 +61,9 @@ func only(a, b []string) []string {
 // render writes every field, and distinguishes absent fields from zero fields.
 func render(v any) string {
 	switch v := v.(type) {
-	case ready:
+	case raft.Ready:
 		return renderReady(v)
-	case status:
+	case raft.Status:
 		return renderStatus(v)
 	case []*pb.Entry:
 		return renderList(v)
@@ -85,7 +87,7 @@ func renderList[M proto.Message](list []M) string {
 	return strings.Join(lines, "\n")
 }
 
-func renderReady(rd ready) string {
+func renderReady(rd raft.Ready) string {
 	hs, snap := "nil", "nil"
 	if rd.HardState != nil {
 		hs = "{" + render(rd.HardState) + "}"
@@ -101,7 +103,7 @@ func renderReady(rd ready) string {
 		soft, hs, rd.ReadStates, render(rd.Entries), snap, render(rd.CommittedEntries), render(rd.Messages), rd.MustSync)
 }
 
-func renderStatus(s status) string {
+func renderStatus(s raft.Status) string {
 	lines := []string{
 		fmt.Sprintf("ID %x HardState {%s} SoftState %+v Applied %d LeadTransferee %x", s.ID, render(s.HardState), s.SoftState, s.Applied, s.LeadTransferee),
 		fmt.Sprintf("Config %#v", s.Config),

@@ -34,7 +34,7 @@ func (d *disk) InitialState() (*pb.HardState, *pb.ConfState, error) {
 
 func (d *disk) Snapshot() (*pb.Snapshot, error) {
 	if d.busy {
-		return nil, d.lib.errSnapshotLater()
+		return nil, d.lib.errSnapshotLater
 	}
 	return d.memory.Snapshot()
 }

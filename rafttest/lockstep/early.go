@@ -6,6 +6,8 @@ package lockstep
 import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/raft"
 )
 
 // The schedules leave out reads for which Weft differs from upstream on purpose. The first kind is
@@ -36,7 +38,7 @@ func (s *schedule) tooEarly(m *member) bool {
 // leadsWithoutCommit reports whether a member leads and has not committed an
 // entry of its term, as far as its disk shows.
 func (m *member) leadsWithoutCommit() bool {
-	if m.state.SoftState.RaftState != stateLeader {
+	if m.state.SoftState.RaftState != raft.StateLeader {
 		return false
 	}
 	term, err := m.disk[0].Term(m.state.HardState.GetCommit())
@@ -46,7 +48,7 @@ func (m *member) leadsWithoutCommit() bool {
 // leadsAsStranger reports whether a member leads a group whose single voter is another member.
 func (m *member) leadsAsStranger() bool {
 	_, voter := m.state.Config.Voters[0][m.id]
-	return m.state.SoftState.RaftState == stateLeader && singleton(&m.state.Config) && !voter
+	return m.state.SoftState.RaftState == raft.StateLeader && singleton(&m.state.Config) && !voter
 }
 
 func singleton(c *tracker.Config) bool { return len(c.Voters[0]) == 1 && len(c.Voters[1]) == 0 }
@@ -78,7 +80,7 @@ func (m *member) prematureVote(msg *pb.Message) bool {
 		m.ownVote = max(m.ownVote, msg.GetTerm())
 		return false
 	}
-	return m.state.SoftState.RaftState == stateCandidate && m.ownVote != m.state.HardState.GetTerm()
+	return m.state.SoftState.RaftState == raft.StateCandidate && m.ownVote != m.state.HardState.GetTerm()
 }
 
 // A node with a prepared storage that has never been in a term refuses the vote of a shorter log.

@@ -11,6 +11,8 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/weftraft/weft/raft"
 )
 
 // fingerprint is a hash of a value in every detail visible to a host, including the presence of
@@ -168,11 +170,11 @@ func (h *fingerprint) messages(ms []*pb.Message) {
 	}
 }
 
-func (h *fingerprint) ready(rd ready) {
+func (h *fingerprint) ready(rd raft.Ready) {
 	h.flag(rd.SoftState == nil)
 	if ss := rd.SoftState; ss != nil {
 		h.word(ss.Lead)
-		h.word(ss.RaftState)
+		h.word(uint64(ss.RaftState))
 	}
 	h.hardState(rd.HardState)
 	h.flag(rd.ReadStates == nil)
@@ -244,11 +246,11 @@ func (h *fingerprint) progress(pr *tracker.Progress) {
 
 // status covers a Status or BasicStatus. status empties the windows of in-flight messages, which
 // are the caller's copies.
-func (h *fingerprint) status(s *status) {
+func (h *fingerprint) status(s *raft.Status) {
 	h.word(s.ID)
 	h.hardState(s.HardState)
-	h.word(s.SoftState.Lead)
-	h.word(s.SoftState.RaftState)
+	h.word(s.Lead)
+	h.word(uint64(s.RaftState))
 	h.word(s.Applied)
 	h.word(s.LeadTransferee)
 	h.members(&s.Config)

@@ -8,6 +8,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/weftraft/weft/raft"
 )
 
 // TestFingerprint sets each field of each message type that nodes hand out, one by one, to a value
@@ -95,23 +97,22 @@ func someValue(m protoreflect.Message, fd protoreflect.FieldDescriptor) protoref
 }
 
 // tampered is Weft with a flaw that the harness must find.
-type tampered struct {
-	weft
-	flaw func(*ready)
+func tampered(flaw func(*raft.Ready)) library {
+	lib := weft
+	lib.newCore = func(c raft.Config) (core, error) {
+		made, err := weft.newCore(c)
+		return tamperedCore{made, flaw}, err
+	}
+	return lib
 }
 
 type tamperedCore struct {
 	core
-	flaw func(*ready)
+	flaw func(*raft.Ready)
 }
 
-func (l tampered) newCore(c config) (core, error) {
-	made, err := l.weft.newCore(c)
-	return tamperedCore{made, l.flaw}, err
-}
-
-func (c tamperedCore) ready() ready {
-	rd := c.core.ready()
+func (c tamperedCore) Ready() raft.Ready {
+	rd := c.core.Ready()
 	c.flaw(&rd)
 	return rd
 }
@@ -120,30 +121,30 @@ func (c tamperedCore) ready() ready {
 // at once flaws that are easy to miss.
 func TestHarness(t *testing.T) {
 	for seed := uint64(1); seed <= 30; seed++ {
-		if r := run(seed, options{Steps: 1500, swap: &[2]library{upstream{}, upstream{}}}); r.Difference != nil {
+		if r := run(seed, options{Steps: 1500, swap: &[2]library{upstream, upstream}}); r.Difference != nil {
 			t.Errorf("upstream differs from itself: %v", r.Difference)
 		}
 	}
 	var old *pb.Entry
-	flaws := map[string]func(*ready){
-		"an empty slice instead of nil": func(rd *ready) {
+	flaws := map[string]func(*raft.Ready){
+		"an empty slice instead of nil": func(rd *raft.Ready) {
 			if rd.Entries == nil {
 				rd.Entries = []*pb.Entry{}
 			}
 		},
-		"a field that is present and false": func(rd *ready) {
+		"a field that is present and false": func(rd *raft.Ready) {
 			for _, m := range rd.Messages {
 				if m.Reject == nil {
 					m.Reject = new(false)
 				}
 			}
 		},
-		"messages in another order": func(rd *ready) {
+		"messages in another order": func(rd *raft.Ready) {
 			if n := len(rd.Messages); n > 1 {
 				rd.Messages[0], rd.Messages[n-1] = rd.Messages[n-1], rd.Messages[0]
 			}
 		},
-		"an entry that changes after it was handed out": func(rd *ready) {
+		"an entry that changes after it was handed out": func(rd *raft.Ready) {
 			if old != nil {
 				old.Term = new(old.GetTerm())
 				old.Data = append([]byte("changed"), old.Data...)
@@ -152,13 +153,13 @@ func TestHarness(t *testing.T) {
 				old = rd.CommittedEntries[0]
 			}
 		},
-		"a sync too much": func(rd *ready) { rd.MustSync = true },
+		"a sync too much": func(rd *raft.Ready) { rd.MustSync = true },
 	}
 	for name, flaw := range flaws {
 		found := uint64(0)
 		for seed := uint64(1); seed <= 20 && found == 0; seed++ {
 			old = nil
-			r := run(seed, options{Steps: 1500, swap: &[2]library{upstream{}, tampered{flaw: flaw}}})
+			r := run(seed, options{Steps: 1500, swap: &[2]library{upstream, tampered(flaw)}})
 			if r.Difference != nil {
 				found = seed
 			}

@@ -6,9 +6,7 @@ package lockstep
 import (
 	"bufio"
 	"flag"
-	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -111,23 +109,5 @@ func TestReproducible(t *testing.T) {
 		if ra.Calls != rb.Calls || a.String() != b.String() {
 			t.Errorf("seed %d: %d calls, then %d; tallies equal: %t", seed, ra.Calls, rb.Calls, a.String() == b.String())
 		}
-	}
-}
-
-// TestAdapters checks that the adapter of Weft was generated from the adapter of upstream.
-func TestAdapters(t *testing.T) {
-	want, err := exec.Command("sh", "-c", "sed -f weft.sed side_upstream.go | gofmt").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile("side_weft.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != string(want) {
-		t.Error("side_weft.go is not what side_upstream.go makes it: run go generate")
-	}
-	if !strings.Contains(string(got), fmt.Sprintf("%q", "github.com/weftraft/weft/raft")) {
-		t.Error("side_weft.go does not use Weft")
 	}
 }

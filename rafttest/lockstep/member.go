@@ -8,6 +8,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/weftraft/weft/raft"
 )
 
 // member is a member of the group, on both sides, with a single host for both, because the sides
@@ -16,15 +18,15 @@ type member struct {
 	id    uint64
 	index int // position in schedule.members
 	// cfg is the configuration of the next start; its Storage is set for each side.
-	cfg  config
+	cfg  raft.Config
 	core [2]core // nil while down
 	disk [2]*disk
 	// first are the peers with which a member with an empty disk begins; without peers such a
 	// member waits to be added.
-	first []peer
+	first []raft.Peer
 
 	// state is the last result of Status.
-	state status
+	state raft.Status
 	// machine is the state machine of the host. The machine is durable, but at a restart the host
 	// may find an earlier state.
 	machine machine
@@ -37,7 +39,7 @@ type member struct {
 // host is the part of a host that is lost in a crash.
 type host struct {
 	// hand is the Ready on which the host works, in the synchronous mode.
-	hand    *[2]ready
+	hand    *[2]raft.Ready
 	written bool
 	// toApply holds committed entries that were handed out and are not applied yet.
 	toApply []pairOfEntries

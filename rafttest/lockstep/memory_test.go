@@ -68,7 +68,7 @@ type memoryOp struct {
 }
 
 func runMemory(seed uint64, steps int, tally tally) (calls uint64, d *difference) {
-	s := &schedule{chance: newChance(seed), seed: seed, libs: [2]library{upstream{}, weft{}}, tally: tally}
+	s := &schedule{chance: newChance(seed), seed: seed, libs: [2]library{upstream, weft}, tally: tally}
 	s.plan.maxPayload = 30
 	for _, lib := range s.libs {
 		lib.setLogger(silent.Logger{})

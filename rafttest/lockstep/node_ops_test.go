@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
 )
 
 var background = context.Background()
@@ -119,7 +121,7 @@ func (g *nodeGroup) deliverNode(m *nodeMember) {
 		return
 	}
 	to := g.nodes[at]
-	if p.m[0].GetType() == pb.MsgTransferLeader && to.state.SoftState.RaftState != stateLeader {
+	if p.m[0].GetType() == pb.MsgTransferLeader && to.state.SoftState.RaftState != raft.StateLeader {
 		return // upstream panics when the message is forwarded again
 	}
 	g.stepNode(to, [2]*pb.Message{cloneOf(p.m[0]), cloneOf(p.m[1])})
@@ -161,11 +163,11 @@ func (g *nodeGroup) forgetNode(m *nodeMember) {
 }
 
 func (g *nodeGroup) reportNode(m *nodeMember) {
-	id, st := g.anyID(), pick(g.chance, 1, 2)
+	id, st := g.anyID(), pick[raft.SnapshotStatus](g.chance, 1, 2)
 	if g.oneIn(2) {
 		g.onNodes(m, "ReportUnreachable", func(n node) error { n.ReportUnreachable(id); return nil })
 	} else {
-		g.onNodes(m, "ReportSnapshot", func(n node) error { n.reportSnapshot(id, st); return nil })
+		g.onNodes(m, "ReportSnapshot", func(n node) error { n.ReportSnapshot(id, st); return nil })
 	}
 }
 
@@ -219,7 +221,7 @@ func (g *nodeGroup) lateCalls(m *nodeMember) {
 
 // takeNode takes a Ready if both nodes offer a Ready, and compares the two.
 func (g *nodeGroup) takeNode(m *nodeMember) bool {
-	var rds [2]ready
+	var rds [2]raft.Ready
 	var ok [2]bool
 	g.note(m.member, "Ready")
 	_ = g.bothNodes(m, "Ready", func(side int) error { rds[side], ok[side] = m.node[side].tryReady(); return nil })
@@ -238,9 +240,9 @@ func (g *nodeGroup) takeNode(m *nodeMember) bool {
 	for i := range rds[0].Messages {
 		p := packet{[2]*pb.Message{rds[0].Messages[i], rds[1].Messages[i]}}
 		switch p.to() {
-		case appendThread:
+		case raft.LocalAppendThread:
 			m.appends = append(m.appends, p)
-		case applyThread:
+		case raft.LocalApplyThread:
 			m.applies = append(m.applies, p)
 		default:
 			g.send(p.m)

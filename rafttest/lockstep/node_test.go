@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/internal/silent"
+	"github.com/weftraft/weft/raft"
 )
 
 var (
@@ -100,7 +101,7 @@ type blockedCall struct {
 func runNodes(t *testing.T, seed uint64, steps int, tally tally) (calls uint64, d *difference) {
 	installEntropy()
 	synctest.Test(t, func(*testing.T) {
-		s := &schedule{chance: newChance(seed), seed: seed, libs: [2]library{upstream{}, weft{}}, tally: tally}
+		s := &schedule{chance: newChance(seed), seed: seed, libs: [2]library{upstream, weft}, tally: tally}
 		for _, lib := range s.libs {
 			lib.setLogger(silent.Logger{})
 		}
@@ -178,7 +179,7 @@ func (g *nodeGroup) startNodes(m *nodeMember) {
 	empty := g.recover(m.member, &cfg)
 	peers := m.first
 	if !empty && g.oneIn(4) {
-		peers = []peer{{ID: m.id}} // ignored, as there is something on the disk
+		peers = []raft.Peer{{ID: m.id}} // ignored, as there is something on the disk
 	}
 	g.note(m.member, "start", "applied", cfg.Applied, "peers", len(peers))
 	m.node, m.stopped, m.host = [2]node{}, false, host{}
@@ -224,14 +225,14 @@ func (g *nodeGroup) onNodes(m *nodeMember, what string, f func(n node) error) {
 // blocked call.
 func (g *nodeGroup) compareNodes(m *nodeMember) {
 	var sum [2]fingerprint
-	var st [2]status
+	var st [2]raft.Status
 	for side, n := range m.node {
-		st[side] = n.status()
+		st[side] = n.Status()
 		sum[side].status(&st[side])
 	}
 	synctest.Wait()
 	if sum[0] != sum[1] {
-		g.differ("Status", m.node[0].status(), m.node[1].status())
+		g.differ("Status", m.node[0].Status(), m.node[1].Status())
 	}
 	if !m.stopped {
 		m.state = st[0]

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
 )
 
 // op is a step that a schedule can take with a running member.
@@ -99,12 +101,12 @@ func overwrite(b []byte) {
 // proposer returns a member for a proposal: mostly a leader, because other members often know no
 // leader.
 func (s *schedule) proposer(m *member) *member {
-	if m.state.SoftState.RaftState == stateLeader || s.oneIn(4) {
+	if m.state.SoftState.RaftState == raft.StateLeader || s.oneIn(4) {
 		return m
 	}
 	for range len(s.members) { // any leader, also a leader that has been replaced without noticing
 		other := s.members[s.IntN(len(s.members))]
-		if other.running() && other.state.SoftState.RaftState == stateLeader {
+		if other.running() && other.state.SoftState.RaftState == raft.StateLeader {
 			return other
 		}
 	}
@@ -117,7 +119,7 @@ func (s *schedule) proposeAt(m *member) {
 	data := s.payload()
 	// A leader copies the data; a follower may keep the buffer until the message that forwards the
 	// proposal has left.
-	mine := m.state.SoftState.RaftState == stateLeader
+	mine := m.state.SoftState.RaftState == raft.StateLeader
 	s.note(m, "Propose", len(data), "bytes")
 	_ = s.on(m, "Propose", func(_ int, c core) error {
 		buf := slices.Clone(data)
@@ -160,7 +162,7 @@ func (s *schedule) readIndex(m *member) {
 // anyID draws a member or, rarely, an id that is no member.
 func (s *schedule) anyID() uint64 {
 	if s.oneIn(12) {
-		return pick(s.chance, 0, 77, appendThread, applyThread)
+		return pick(s.chance, 0, 77, raft.LocalAppendThread, raft.LocalApplyThread)
 	}
 	return pick(s.chance, s.plan.ids...)
 }
@@ -183,11 +185,13 @@ func (s *schedule) unreachable(m *member, id uint64) {
 	_ = s.on(m, "ReportUnreachable", func(_ int, c core) error { c.ReportUnreachable(id); return nil })
 }
 
-func (s *schedule) reportSnapshot(m *member) { s.snapshotReport(m, s.anyID(), pick(s.chance, 1, 2)) }
+func (s *schedule) reportSnapshot(m *member) {
+	s.snapshotReport(m, s.anyID(), pick[raft.SnapshotStatus](s.chance, 1, 2))
+}
 
-func (s *schedule) snapshotReport(m *member, id uint64, st int) {
+func (s *schedule) snapshotReport(m *member, id uint64, st raft.SnapshotStatus) {
 	s.note(m, "ReportSnapshot", id, st)
-	_ = s.on(m, "ReportSnapshot", func(_ int, c core) error { c.reportSnapshot(id, st); return nil })
+	_ = s.on(m, "ReportSnapshot", func(_ int, c core) error { c.ReportSnapshot(id, st); return nil })
 }
 
 // stepMessage steps a message and its twin.

@@ -5,6 +5,8 @@ package lockstep
 
 import (
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
 )
 
 // turn makes the host do all its pending work.
@@ -51,9 +53,9 @@ func (s *schedule) partOfTurn(m *member) {
 
 // takeReady takes a Ready from both sides and compares the two.
 func (s *schedule) takeReady(m *member) {
-	var rds [2]ready
+	var rds [2]raft.Ready
 	s.note(m, "Ready")
-	_ = s.on(m, "Ready", func(side int, c core) error { rds[side] = c.ready(); return nil })
+	_ = s.on(m, "Ready", func(side int, c core) error { rds[side] = c.Ready(); return nil })
 	if !m.running() {
 		return
 	}
@@ -65,9 +67,9 @@ func (s *schedule) takeReady(m *member) {
 	for i := range rds[0].Messages {
 		p := packet{[2]*pb.Message{rds[0].Messages[i], rds[1].Messages[i]}}
 		switch p.to() {
-		case appendThread:
+		case raft.LocalAppendThread:
 			m.appends = append(m.appends, p)
-		case applyThread:
+		case raft.LocalApplyThread:
 			m.applies = append(m.applies, p)
 		default:
 			s.send(p.m)
@@ -76,7 +78,7 @@ func (s *schedule) takeReady(m *member) {
 }
 
 // compareReady compares a Ready in every detail, and for some calls also its texts.
-func (s *schedule) compareReady(m *member, rds *[2]ready) {
+func (s *schedule) compareReady(m *member, rds *[2]raft.Ready) {
 	var sum [2]fingerprint
 	for side := range rds {
 		sum[side].ready(rds[side])
@@ -90,7 +92,7 @@ func (s *schedule) compareReady(m *member, rds *[2]ready) {
 		return func() (h fingerprint) { h.ready(rd); return h }
 	})
 	if s.oneIn(8) {
-		f := pick(s.chance, nil, formatter(short))
+		f := pick(s.chance, nil, raft.EntryFormatter(short))
 		if a, b := s.libs[0].describeReady(rds[0], f), s.libs[1].describeReady(rds[1], f); a != b {
 			s.differ("DescribeReady", a, b)
 		}
@@ -108,7 +110,7 @@ func (s *schedule) syncPart(m *member) {
 	case m.hand != nil && (len(m.toApply) == 0 || s.plan.earlyAdvance && s.oneIn(2)):
 		m.hand = nil
 		s.note(m, "Advance")
-		_ = s.on(m, "Advance", func(_ int, c core) error { c.advance(); return nil })
+		_ = s.on(m, "Advance", func(_ int, c core) error { c.Advance(raft.Ready{}); return nil })
 	case len(m.toApply) > 0:
 		ents := m.toApply[0]
 		m.toApply = m.toApply[1:]

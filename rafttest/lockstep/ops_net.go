@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
 )
 
 // netLimit bounds the messages on their way; the oldest is lost to make room.
@@ -87,7 +89,7 @@ func (s *schedule) deliverAt(i int, again bool) {
 	}
 	s.stepMessage(to, [2]*pb.Message{cloneOf(p.m[0]), cloneOf(p.m[1])})
 	if p.m[0].GetType() == pb.MsgSnap && s.oneIn(2) {
-		s.reportSnap(p, 1)
+		s.reportSnap(p, raft.SnapshotFinish)
 	}
 }
 
@@ -126,14 +128,14 @@ func (s *schedule) partition(*member) {
 func (s *schedule) lost(p packet) {
 	from := s.memberOf(p.m[0].GetFrom())
 	if p.m[0].GetType() == pb.MsgSnap {
-		s.reportSnap(p, 2)
+		s.reportSnap(p, raft.SnapshotFailure)
 	} else if from != nil && from.running() && s.oneIn(4) {
 		s.unreachable(from, p.to())
 	}
 }
 
 // reportSnap makes the sender's host report the outcome of a snapshot.
-func (s *schedule) reportSnap(p packet, st int) {
+func (s *schedule) reportSnap(p packet, st raft.SnapshotStatus) {
 	if from := s.memberOf(p.m[0].GetFrom()); from != nil && from.running() {
 		s.snapshotReport(from, p.to(), st)
 	}

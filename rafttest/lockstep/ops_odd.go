@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
 )
 
 // oddMessage steps a message that arrives by mistake: from outside the group, of a type sent only
@@ -22,7 +24,7 @@ func (s *schedule) drawOdd(m *member) *pb.Message {
 	st := &m.state
 	term := st.HardState.GetTerm()
 	msg := &pb.Message{From: new(s.anyID()), To: new(m.id)}
-	if from := msg.GetFrom(); from == appendThread || from == applyThread {
+	if from := msg.GetFrom(); from == raft.LocalAppendThread || from == raft.LocalApplyThread {
 		msg.From = new(uint64(77)) // otherwise the storage thread would be taken for the leader
 	}
 	typ := func(t pb.MessageType) *pb.Message { msg.Type = &t; return msg }
@@ -83,7 +85,7 @@ func (s *schedule) breakContract(m *member) {
 	case 0: // without a Ready, or with asynchronous writes
 		if m.hand == nil {
 			s.note(m, "Advance out of turn")
-			_ = s.on(m, "Advance out of turn", func(_ int, c core) error { c.advance(); return nil })
+			_ = s.on(m, "Advance out of turn", func(_ int, c core) error { c.Advance(raft.Ready{}); return nil })
 		}
 	case 1: // sometimes a second Ready before Advance
 		if m.hand != nil && !m.written {
@@ -91,12 +93,12 @@ func (s *schedule) breakContract(m *member) {
 		}
 		s.takeReady(m)
 	case 2:
-		var peers []peer
+		var peers []raft.Peer
 		if _, last, _ := m.disk[0].bounds(); last > 0 && s.oneIn(2) {
-			peers = []peer{{ID: m.id}}
+			peers = []raft.Peer{{ID: m.id}}
 		}
 		s.note(m, "Bootstrap out of turn")
-		_ = s.on(m, "Bootstrap out of turn", func(_ int, c core) error { return c.bootstrap(peers) })
+		_ = s.on(m, "Bootstrap out of turn", func(_ int, c core) error { return c.Bootstrap(peers) })
 	case 3:
 		s.note(m, "Step nil")
 		_ = s.on(m, "Step nil", func(_ int, c core) error { return c.Step(nil) })

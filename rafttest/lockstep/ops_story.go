@@ -3,6 +3,10 @@
 
 package lockstep
 
+import (
+	"github.com/weftraft/weft/raft"
+)
+
 // Some bugs show only after a chain of events that is unlikely among single random steps: a slow
 // disk while leaders change, or a member that lags so far that it needs a snapshot, and needs a
 // second snapshot before the first is written. The ops of this file make such chains, and draw the
@@ -17,7 +21,7 @@ func (s *schedule) stalls(m *member) bool { return m.slow && !s.oneIn(12) }
 
 // anyLeader returns a running leader, or nil.
 func (s *schedule) anyLeader() *member {
-	if m := s.proposer(s.members[0]); m.running() && m.state.SoftState.RaftState == stateLeader {
+	if m := s.proposer(s.members[0]); m.running() && m.state.SoftState.RaftState == raft.StateLeader {
 		return m
 	}
 	return nil
@@ -91,7 +95,7 @@ func (s *schedule) lagBehind(f *member) {
 		}
 		s.bustle(1)
 		if f.slow && leader.running() && s.doomed == nil && s.oneIn(2) {
-			s.snapshotReport(leader, f.id, 2) // a wrong report, so that the leader sends another snapshot
+			s.snapshotReport(leader, f.id, raft.SnapshotFailure) // a wrong report, so that the leader sends another snapshot
 			s.proposeTo(leader, 1)
 			s.compactIfRunning(leader)
 		}

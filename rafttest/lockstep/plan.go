@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/weftraft/weft/internal/silent"
+	"github.com/weftraft/weft/raft"
 )
 
 // plan holds the choices that a schedule draws once: the size of the group, its configuration and
@@ -99,10 +100,10 @@ func (s *schedule) drawIDs(n int) []uint64 {
 }
 
 // drawConfig draws the configuration of the group; members vary it.
-func (s *schedule) drawConfig() config {
+func (s *schedule) drawConfig() raft.Config {
 	c := s.chance
 	heartbeat := c.between(1, 3)
-	cfg := config{
+	cfg := raft.Config{
 		HeartbeatTick:               heartbeat,
 		ElectionTick:                heartbeat + c.between(1, 9),
 		AsyncStorageWrites:          s.plan.async,
@@ -115,7 +116,7 @@ func (s *schedule) drawConfig() config {
 		DisableProposalForwarding:   c.oneIn(4),
 		DisableConfChangeValidation: c.oneIn(5),
 		StepDownOnRemoval:           c.oneIn(2),
-		TraceLogger:                 pick[any](c, nil, struct{}{}),
+		TraceLogger:                 pick[raft.TraceLogger](c, nil, struct{}{}),
 	}
 	if cfg.MaxSizePerMsg == 0 && cfg.MaxCommittedSizePerReady == 0 && !c.oneIn(25) {
 		cfg.MaxCommittedSizePerReady = 100 // otherwise the first committed entry panics
@@ -124,7 +125,7 @@ func (s *schedule) drawConfig() config {
 		cfg.MaxInflightBytes = cfg.MaxSizePerMsg + pick[uint64](c, 1, 50, 5000)
 	}
 	if cfg.CheckQuorum && c.oneIn(3) {
-		cfg.ReadOnlyOption = 1
+		cfg.ReadOnlyOption = raft.ReadOnlyLeaseBased
 	}
 	if c.oneIn(2) {
 		cfg.Logger = silent.Logger{}
@@ -133,7 +134,7 @@ func (s *schedule) drawConfig() config {
 }
 
 // vary changes a part of the group's configuration for a member.
-func (s *schedule) vary(cfg config) config {
+func (s *schedule) vary(cfg raft.Config) raft.Config {
 	if !s.oneIn(4) {
 		return cfg
 	}

@@ -3,6 +3,10 @@
 
 package lockstep
 
+import (
+	"github.com/weftraft/weft/raft"
+)
+
 // safety watches whether the group is still safe. Schedules also break the rules for hosts: they
 // switch the checks of configuration changes off, apply changes that other members reject, and so
 // on. Then a leader may be elected that lacks committed entries, and messages appear that no safe
@@ -17,12 +21,12 @@ type safety struct {
 	leaders map[uint64]uint64
 }
 
-func (sa *safety) observe(st *status) {
+func (sa *safety) observe(st *raft.Status) {
 	term, commit := st.HardState.GetTerm(), st.HardState.GetCommit()
 	if commit > sa.commit {
 		sa.commit, sa.term = commit, term
 	}
-	if st.SoftState.RaftState != stateLeader {
+	if st.SoftState.RaftState != raft.StateLeader {
 		return
 	}
 	if sa.leaders == nil {

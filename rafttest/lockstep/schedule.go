@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/weftraft/weft/internal/silent"
+	"github.com/weftraft/weft/raft"
 )
 
 // schedule is one random run of a group of members, each of which exists twice: as a node of
@@ -68,7 +69,7 @@ func run(seed uint64, o options) (result result) {
 	s := &schedule{
 		chance: newChance(seed),
 		seed:   seed,
-		libs:   [2]library{upstream{}, weft{}},
+		libs:   [2]library{upstream, weft},
 		tally:  o.Tally,
 	}
 	if o.swap != nil {
@@ -134,7 +135,7 @@ func (s *schedule) finish() {
 // audit checks that no value changed after it was handed out.
 func (s *schedule) audit() {
 	if side, changed := s.ledger.audit(); changed != "" {
-		s.fail(s.libs[side].name()+" changed what it handed out", changed)
+		s.fail(s.libs[side].name+" changed what it handed out", changed)
 	}
 }
 
@@ -144,7 +145,7 @@ func (s *schedule) watch(m *member, what string, now func(side int) func() finge
 		f := now(side)
 		side, changed := s.ledger.add(handout{side: side, member: m.id, call: s.call, what: what, then: f(), now: f})
 		if changed != "" {
-			s.fail(s.libs[side].name()+" changed what it handed out", changed)
+			s.fail(s.libs[side].name+" changed what it handed out", changed)
 		}
 	}
 }
@@ -196,7 +197,7 @@ func (s *schedule) both(m *member, what string, f func(side int) error) (error, 
 	}
 	a, b := out[0], out[1]
 	switch {
-	case (a.panicked != nil || s.odd || s.safety.lost) && b.panicked == nil && s.libs[1].refused(b.err):
+	case (a.panicked != nil || s.odd || s.safety.lost) && b.panicked == nil && refused(b.err):
 		s.tallyRefusal(a)
 		m.halt()
 		return b.err, false
@@ -256,17 +257,17 @@ func (s *schedule) on(m *member, what string, f func(side int, c core) error) er
 func (s *schedule) compare(m *member) {
 	var has [2]bool
 	var sum [2]fingerprint
-	var st [2]status
+	var st [2]raft.Status
 	for side, c := range m.core {
 		has[side] = c.HasReady()
-		st[side] = c.status()
+		st[side] = c.Status()
 		sum[side].status(&st[side])
 	}
 	if has[0] != has[1] {
 		s.differ("HasReady", has[0], has[1])
 	}
 	if sum[0] != sum[1] {
-		s.differ("Status", m.core[0].status(), m.core[1].status())
+		s.differ("Status", m.core[0].Status(), m.core[1].Status())
 	}
 	m.state = st[0]
 	s.safety.observe(&st[0])
@@ -279,7 +280,7 @@ func (s *schedule) compare(m *member) {
 		s.compareStatusTexts(m)
 	case 11:
 		for _, c := range m.core {
-			st := c.status()
+			st := c.Status()
 			scribble(&st)
 		}
 	}
@@ -288,12 +289,12 @@ func (s *schedule) compare(m *member) {
 // compareViews compares the other ways to see a member's state.
 func (s *schedule) compareViews(m *member) {
 	var sum [2]fingerprint
-	var basic [2]status
+	var basic [2]raft.Status
 	for side, c := range m.core {
 		h := &sum[side]
-		basic[side] = c.basicStatus()
+		basic[side].BasicStatus = c.BasicStatus()
 		h.status(&basic[side])
-		c.withProgress(func(id uint64, typ byte, pr tracker.Progress) {
+		c.WithProgress(func(id uint64, typ raft.ProgressType, pr tracker.Progress) {
 			h.word(id)
 			h.word(uint64(typ))
 			h.progress(&pr)
@@ -317,8 +318,8 @@ func (s *schedule) compareStatusTexts(m *member) {
 	}
 }
 
-// scribble overwrites a status, because a host may change its status.
-func scribble(st *status) {
+// scribble overwrites a status, because a host may change its raft.Status.
+func scribble(st *raft.Status) {
 	*st.HardState.Term, *st.HardState.Commit = 1<<40, 1<<41
 	for _, set := range []map[uint64]struct{}{st.Config.Voters[0], st.Config.Voters[1], st.Config.Learners, st.Config.LearnersNext} {
 		for id := range set {

@@ -5,58 +5,47 @@ package lockstep
 
 import (
 	"context"
+	"errors"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/raft"
 )
 
-//go:generate sh -c "sed -f weft.sed side_upstream.go | gofmt > side_weft.go"
-
-// The two libraries have the same API but, to the compiler, different types. The types in this file
-// belong to neither library, and both adapters convert from and to them. The types of raftpb and
-// tracker are shared already.
-
-// library is one of the two libraries: its functions, and the constructors of its nodes.
-type library interface {
-	name() string
-	setLogger(logger)
-
-	newCore(config) (core, error)
-	newMemory() memory
-	// startNode and restartNode may panic, as both libraries do.
-	startNode(config, []peer) node
-	restartNode(config) node
-
-	// sentinel names the exported error that err is, with a leading "wrapped" for an error that
-	// wraps the exported error; empty for any other error.
-	sentinel(err error) string
-	// refused reports whether err says that a message was refused as malformed, or that storage
-	// failed: Weft returns such errors where upstream panics.
-	refused(err error) bool
+// library is one of the two libraries. The two have the same API but, to the compiler, different types: the harness
+// uses Weft's, and the adapter of upstream converts. The types of raftpb and tracker are shared already.
+type library struct {
+	name string
+	// sentinels are the exported errors, in the order of sentinelNames.
+	sentinels []error
 	// errSnapshotLater is ErrSnapshotTemporarilyUnavailable.
-	errSnapshotLater() error
+	errSnapshotLater error
 
-	describer
-}
+	setLogger func(raft.Logger)
+	newCore   func(raft.Config) (core, error)
+	newMemory func() memory
+	// startNode and restartNode may panic, as both libraries do.
+	startNode   func(raft.Config, []raft.Peer) node
+	restartNode func(raft.Config) node
 
-// describer is the set of a library's functions that need no node.
-type describer interface {
-	describeReady(ready, formatter) string
-	describeMessage(*pb.Message, formatter) string
-	describeEntry(*pb.Entry, formatter) string
-	describeEntries([]*pb.Entry, formatter) string
-	describeHardState(*pb.HardState) string
-	describeSoftState(softState) string
-	describeConfState(*pb.ConfState) string
-	describeConfChange(pb.ConfChangeI) string
-	describeSnapshot(*pb.Snapshot) string
-	describeState(uint64) (text string, json []byte)
-	mustSync(st, prev *pb.HardState, entries int) bool
-	isEmptyHardState(*pb.HardState) bool
-	isEmptySnap(*pb.Snapshot) bool
-	isLocalMsg(pb.MessageType) bool
-	isResponseMsg(pb.MessageType) bool
-	isLocalMsgTarget(uint64) bool
+	describeReady      func(raft.Ready, raft.EntryFormatter) string
+	describeMessage    func(*pb.Message, raft.EntryFormatter) string
+	describeEntry      func(*pb.Entry, raft.EntryFormatter) string
+	describeEntries    func([]*pb.Entry, raft.EntryFormatter) string
+	describeHardState  func(*pb.HardState) string
+	describeSoftState  func(raft.SoftState) string
+	describeConfState  func(*pb.ConfState) string
+	describeConfChange func(pb.ConfChangeI) string
+	describeSnapshot   func(*pb.Snapshot) string
+	// describeState returns the text and the JSON of a role.
+	describeState    func(raft.StateType) string
+	mustSync         func(st, prev *pb.HardState, entries int) bool
+	isEmptyHardState func(*pb.HardState) bool
+	isEmptySnap      func(*pb.Snapshot) bool
+	isLocalMsg       func(pb.MessageType) bool
+	isResponseMsg    func(pb.MessageType) bool
+	isLocalMsgTarget func(uint64) bool
 }
 
 // core is a RawNode.
@@ -69,19 +58,20 @@ type core interface {
 	ApplyConfChange(pb.ConfChangeI) *pb.ConfState
 	Step(*pb.Message) error
 	ReportUnreachable(uint64)
+	ReportSnapshot(uint64, raft.SnapshotStatus)
 	TransferLeader(uint64)
 	ForgetLeader() error
 	ReadIndex([]byte)
 	HasReady() bool
+	Bootstrap([]raft.Peer) error
+	Ready() raft.Ready
+	Advance(raft.Ready)
+	Status() raft.Status
+	BasicStatus() raft.BasicStatus
+	WithProgress(func(uint64, raft.ProgressType, tracker.Progress))
 
-	bootstrap([]peer) error
-	reportSnapshot(id uint64, st int)
-	ready() ready
-	advance()
-	status() status
-	basicStatus() status
+	// statusText is the library's text of the status.
 	statusText() string
-	withProgress(func(id uint64, typ byte, pr tracker.Progress))
 }
 
 // node is a Node.
@@ -97,27 +87,17 @@ type node interface {
 	ForgetLeader(context.Context) error
 	ReadIndex(context.Context, []byte) error
 	ReportUnreachable(uint64)
+	ReportSnapshot(uint64, raft.SnapshotStatus)
+	Status() raft.Status
 	Stop()
 
 	// tryReady takes a Ready if the node offers a Ready at this moment.
-	tryReady() (ready, bool)
-	reportSnapshot(id uint64, st int)
-	status() status
-}
-
-// storage is Storage.
-type storage interface {
-	InitialState() (*pb.HardState, *pb.ConfState, error)
-	Entries(lo, hi, maxSize uint64) ([]*pb.Entry, error)
-	Term(uint64) (uint64, error)
-	LastIndex() (uint64, error)
-	FirstIndex() (uint64, error)
-	Snapshot() (*pb.Snapshot, error)
+	tryReady() (raft.Ready, bool)
 }
 
 // memory is a MemoryStorage.
 type memory interface {
-	storage
+	raft.Storage
 	SetHardState(*pb.HardState) error
 	ApplySnapshot(*pb.Snapshot) error
 	CreateSnapshot(i uint64, cs *pb.ConfState, data []byte) (*pb.Snapshot, error)
@@ -125,97 +105,92 @@ type memory interface {
 	Append([]*pb.Entry) error
 }
 
-// logger is Logger.
-type logger interface {
-	Debug(v ...any)
-	Debugf(format string, v ...any)
-	Error(v ...any)
-	Errorf(format string, v ...any)
-	Info(v ...any)
-	Infof(format string, v ...any)
-	Warning(v ...any)
-	Warningf(format string, v ...any)
-	Fatal(v ...any)
-	Fatalf(format string, v ...any)
-	Panic(v ...any)
-	Panicf(format string, v ...any)
+var sentinelNames = [...]string{
+	"ErrProposalDropped", "ErrStepLocalMsg", "ErrStepPeerNotFound", "ErrCompacted", "ErrSnapOutOfDate", "ErrUnavailable",
+	"ErrSnapshotTemporarilyUnavailable", "ErrStopped",
 }
 
-// config is upstream's Config, field for field.
-type config struct {
-	Storage     storage
-	Logger      logger
-	TraceLogger any
-
-	ID, Applied                             uint64
-	ElectionTick, HeartbeatTick             int
-	PreVote, CheckQuorum, StepDownOnRemoval bool
-	ReadOnlyOption                          int
-	AsyncStorageWrites                      bool
-
-	MaxInflightMsgs                 int
-	MaxInflightBytes, MaxSizePerMsg uint64
-	MaxCommittedSizePerReady        uint64
-	MaxUncommittedEntriesSize       uint64
-	DisableProposalForwarding       bool
-	DisableConfChangeValidation     bool
+// sentinel names the exported error that err is, with a leading "wrapped" for an error that wraps the exported error;
+// empty for any other error.
+func (l library) sentinel(err error) string {
+	for i, s := range l.sentinels {
+		switch {
+		case err == s: //nolint:errorlint // hosts compare with == too, so identity is part of the behaviour
+			return sentinelNames[i]
+		case errors.Is(err, s):
+			return "wrapped " + sentinelNames[i]
+		}
+	}
+	return ""
 }
 
-// formatter is EntryFormatter.
-type formatter func([]byte) string
-
-// peer is Peer.
-type peer struct {
-	ID      uint64
-	Context []byte
+// refused reports whether Weft says by err that a message was refused as malformed, or that storage failed: upstream
+// panics there.
+func refused(err error) bool {
+	return errors.Is(err, raft.ErrMalformedMessage) || errors.Is(err, raft.ErrStorage)
 }
 
-// softState is SoftState.
-type softState struct {
-	Lead      uint64
-	RaftState uint64
+var weft = library{
+	name: "weft",
+	sentinels: []error{
+		raft.ErrProposalDropped, raft.ErrStepLocalMsg, raft.ErrStepPeerNotFound, raft.ErrCompacted, raft.ErrSnapOutOfDate,
+		raft.ErrUnavailable, raft.ErrSnapshotTemporarilyUnavailable, raft.ErrStopped,
+	},
+	errSnapshotLater: raft.ErrSnapshotTemporarilyUnavailable,
+
+	setLogger: raft.SetLogger,
+	newCore: func(c raft.Config) (core, error) {
+		rn, err := raft.NewRawNode(&c)
+		if err != nil {
+			return nil, err
+		}
+		return weftCore{rn}, nil
+	},
+	newMemory:   func() memory { return raft.NewMemoryStorage() },
+	startNode:   func(c raft.Config, peers []raft.Peer) node { return weftNode{raft.StartNode(&c, peers)} },
+	restartNode: func(c raft.Config) node { return weftNode{raft.RestartNode(&c)} },
+
+	describeReady:      raft.DescribeReady,
+	describeMessage:    raft.DescribeMessage,
+	describeEntry:      raft.DescribeEntry,
+	describeEntries:    raft.DescribeEntries,
+	describeHardState:  raft.DescribeHardState,
+	describeSoftState:  raft.DescribeSoftState,
+	describeConfState:  raft.DescribeConfState,
+	describeConfChange: raft.DescribeConfChange,
+	describeSnapshot:   raft.DescribeSnapshot,
+	describeState:      stateText[raft.StateType],
+	mustSync:           raft.MustSync,
+	isEmptyHardState:   raft.IsEmptyHardState,
+	isEmptySnap:        raft.IsEmptySnap,
+	isLocalMsg:         raft.IsLocalMsg,
+	isResponseMsg:      raft.IsResponseMsg,
+	isLocalMsgTarget:   raft.IsLocalMsgTarget,
 }
 
-// readState is ReadState.
-type readState struct {
-	Index      uint64
-	RequestCtx []byte
+type weftCore struct{ *raft.RawNode }
+
+func (c weftCore) statusText() string { return c.Status().String() }
+
+type weftNode struct{ raft.Node }
+
+func (n weftNode) tryReady() (raft.Ready, bool) { return taken(n.Ready()) }
+
+// taken takes what a channel offers at this moment.
+func taken[R any](offered <-chan R) (rd R, ok bool) {
+	select {
+	case rd = <-offered:
+		return rd, true
+	default:
+		return rd, false
+	}
 }
 
-// ready is Ready. Slices and pointers are the library's own, except for
-// ReadStates, which is nil if and only if the library's is.
-type ready struct {
-	SoftState        *softState
-	HardState        *pb.HardState
-	ReadStates       []readState
-	Entries          []*pb.Entry
-	Snapshot         *pb.Snapshot
-	CommittedEntries []*pb.Entry
-	Messages         []*pb.Message
-	MustSync         bool
+// stateText returns a role's text and its JSON; neither library returns an error for the JSON.
+func stateText[S interface {
+	String() string
+	MarshalJSON() ([]byte, error)
+}](st S) string {
+	json, _ := st.MarshalJSON()
+	return st.String() + string(json)
 }
-
-// status is Status, or BasicStatus with Config and Progress left empty.
-type status struct {
-	ID             uint64
-	HardState      *pb.HardState
-	SoftState      softState
-	Applied        uint64
-	LeadTransferee uint64
-	Config         tracker.Config
-	Progress       map[uint64]tracker.Progress
-}
-
-// The roles, with the numbers of both libraries.
-const (
-	stateFollower uint64 = iota
-	stateCandidate
-	stateLeader
-	statePreCandidate
-)
-
-// The addresses of the storage threads, the same in both libraries (checked by TestThreads).
-const (
-	appendThread = ^uint64(0)
-	applyThread  = appendThread - 1
-)

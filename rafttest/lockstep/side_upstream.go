@@ -4,39 +4,67 @@
 package lockstep
 
 import (
-	"errors"
-
-	raft "go.etcd.io/raft/v3"
+	theirs "go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/raft"
 )
 
-// upstream is upstream's library. The other adapter is made from this file:
-// see the go:generate line of side.go.
-type upstream struct{}
+var upstream = library{
+	name: "upstream",
+	sentinels: []error{
+		theirs.ErrProposalDropped, theirs.ErrStepLocalMsg, theirs.ErrStepPeerNotFound, theirs.ErrCompacted,
+		theirs.ErrSnapOutOfDate, theirs.ErrUnavailable, theirs.ErrSnapshotTemporarilyUnavailable, theirs.ErrStopped,
+	},
+	errSnapshotLater: theirs.ErrSnapshotTemporarilyUnavailable,
 
-func (upstream) name() string       { return "upstream" }
-func (upstream) setLogger(l logger) { raft.SetLogger(l) }
-func (upstream) newMemory() memory  { return raft.NewMemoryStorage() }
+	setLogger: func(l raft.Logger) { theirs.SetLogger(l) },
+	newCore: func(c raft.Config) (core, error) {
+		rn, err := theirs.NewRawNode(upstreamConfig(c))
+		if err != nil {
+			return nil, err
+		}
+		return upstreamCore{rn}, nil
+	},
+	newMemory: func() memory { return theirs.NewMemoryStorage() },
+	startNode: func(c raft.Config, peers []raft.Peer) node {
+		return upstreamNode{theirs.StartNode(upstreamConfig(c), upstreamPeers(peers))}
+	},
+	restartNode: func(c raft.Config) node { return upstreamNode{theirs.RestartNode(upstreamConfig(c))} },
 
-func (upstream) newCore(c config) (core, error) {
-	rn, err := raft.NewRawNode(upstreamConfig(c))
-	if err != nil {
-		return nil, err
-	}
-	return upstreamCore{rn}, nil
+	describeReady: func(rd raft.Ready, f raft.EntryFormatter) string {
+		return theirs.DescribeReady(toUpstreamReady(rd), theirs.EntryFormatter(f))
+	},
+	describeMessage: func(m *pb.Message, f raft.EntryFormatter) string {
+		return theirs.DescribeMessage(m, theirs.EntryFormatter(f))
+	},
+	describeEntry: func(e *pb.Entry, f raft.EntryFormatter) string {
+		return theirs.DescribeEntry(e, theirs.EntryFormatter(f))
+	},
+	describeEntries: func(ents []*pb.Entry, f raft.EntryFormatter) string {
+		return theirs.DescribeEntries(ents, theirs.EntryFormatter(f))
+	},
+	describeHardState:  theirs.DescribeHardState,
+	describeSoftState:  func(s raft.SoftState) string { return theirs.DescribeSoftState(toUpstreamSoft(s)) },
+	describeConfState:  theirs.DescribeConfState,
+	describeConfChange: theirs.DescribeConfChange,
+	describeSnapshot:   theirs.DescribeSnapshot,
+	describeState: func(st raft.StateType) string {
+		defer func() { _ = recover() }() // upstream knows no name for numbers that are no state
+		return stateText(theirs.StateType(st))
+	},
+	mustSync:         theirs.MustSync,
+	isEmptyHardState: theirs.IsEmptyHardState,
+	isEmptySnap:      theirs.IsEmptySnap,
+	isLocalMsg:       theirs.IsLocalMsg,
+	isResponseMsg:    theirs.IsResponseMsg,
+	isLocalMsgTarget: theirs.IsLocalMsgTarget,
 }
 
-func (upstream) startNode(c config, peers []peer) node {
-	return upstreamNode{raft.StartNode(upstreamConfig(c), upstreamPeers(peers))}
-}
-
-func (upstream) restartNode(c config) node {
-	return upstreamNode{raft.RestartNode(upstreamConfig(c))}
-}
-
-func upstreamConfig(c config) *raft.Config {
-	return &raft.Config{
+// upstreamConfig has every field that upstream's Config has.
+func upstreamConfig(c raft.Config) *theirs.Config {
+	return &theirs.Config{
 		ID:                          c.ID,
 		ElectionTick:                c.ElectionTick,
 		HeartbeatTick:               c.HeartbeatTick,
@@ -50,7 +78,7 @@ func upstreamConfig(c config) *raft.Config {
 		MaxInflightBytes:            c.MaxInflightBytes,
 		CheckQuorum:                 c.CheckQuorum,
 		PreVote:                     c.PreVote,
-		ReadOnlyOption:              raft.ReadOnlyOption(c.ReadOnlyOption),
+		ReadOnlyOption:              theirs.ReadOnlyOption(c.ReadOnlyOption),
 		Logger:                      c.Logger,
 		DisableProposalForwarding:   c.DisableProposalForwarding,
 		DisableConfChangeValidation: c.DisableConfChangeValidation,
@@ -59,84 +87,53 @@ func upstreamConfig(c config) *raft.Config {
 	}
 }
 
-func upstreamPeers(peers []peer) []raft.Peer {
-	out := make([]raft.Peer, len(peers))
+func upstreamPeers(peers []raft.Peer) []theirs.Peer {
+	out := make([]theirs.Peer, len(peers))
 	for i, p := range peers {
-		out[i] = raft.Peer(p)
+		out[i] = theirs.Peer(p)
 	}
 	return out
 }
 
-var upstreamSentinels = []struct {
-	name string
-	err  error
-}{
-	{"ErrProposalDropped", raft.ErrProposalDropped},
-	{"ErrStepLocalMsg", raft.ErrStepLocalMsg},
-	{"ErrStepPeerNotFound", raft.ErrStepPeerNotFound},
-	{"ErrCompacted", raft.ErrCompacted},
-	{"ErrSnapOutOfDate", raft.ErrSnapOutOfDate},
-	{"ErrUnavailable", raft.ErrUnavailable},
-	{"ErrSnapshotTemporarilyUnavailable", raft.ErrSnapshotTemporarilyUnavailable},
-	{"ErrStopped", raft.ErrStopped},
+type upstreamCore struct{ *theirs.RawNode }
+
+func (c upstreamCore) Bootstrap(peers []raft.Peer) error {
+	return c.RawNode.Bootstrap(upstreamPeers(peers))
+}
+func (c upstreamCore) Ready() raft.Ready   { return fromUpstreamReady(c.RawNode.Ready()) }
+func (c upstreamCore) Advance(raft.Ready)  { c.RawNode.Advance(theirs.Ready{}) }
+func (c upstreamCore) Status() raft.Status { return fromUpstreamStatus(c.RawNode.Status()) }
+func (c upstreamCore) BasicStatus() raft.BasicStatus {
+	return fromUpstreamBasic(c.RawNode.BasicStatus())
+}
+func (c upstreamCore) statusText() string { return c.RawNode.Status().String() }
+
+func (c upstreamCore) ReportSnapshot(id uint64, st raft.SnapshotStatus) {
+	c.RawNode.ReportSnapshot(id, theirs.SnapshotStatus(st))
 }
 
-func (upstream) sentinel(err error) string {
-	for _, s := range upstreamSentinels {
-		switch {
-		case err == s.err: //nolint:errorlint // hosts compare with == too, so identity is part of the behaviour
-			return s.name
-		case errors.Is(err, s.err):
-			return "wrapped " + s.name
-		}
-	}
-	return ""
+func (c upstreamCore) WithProgress(visit func(uint64, raft.ProgressType, tracker.Progress)) {
+	c.RawNode.WithProgress(func(id uint64, typ theirs.ProgressType, pr tracker.Progress) {
+		visit(id, raft.ProgressType(typ), pr)
+	})
 }
 
-func (upstream) errSnapshotLater() error { return raft.ErrSnapshotTemporarilyUnavailable }
+type upstreamNode struct{ theirs.Node }
 
-type upstreamCore struct{ *raft.RawNode }
+func (n upstreamNode) Status() raft.Status { return fromUpstreamStatus(n.Node.Status()) }
 
-func (c upstreamCore) bootstrap(peers []peer) error {
-	return c.Bootstrap(upstreamPeers(peers))
+func (n upstreamNode) ReportSnapshot(id uint64, st raft.SnapshotStatus) {
+	n.Node.ReportSnapshot(id, theirs.SnapshotStatus(st))
 }
 
-func (c upstreamCore) reportSnapshot(id uint64, st int) {
-	c.ReportSnapshot(id, raft.SnapshotStatus(st))
+func (n upstreamNode) tryReady() (raft.Ready, bool) {
+	rd, ok := taken(n.Ready())
+	return fromUpstreamReady(rd), ok
 }
 
-func (c upstreamCore) ready() ready        { return fromUpstreamReady(c.Ready()) }
-func (c upstreamCore) advance()            { c.Advance(raft.Ready{}) }
-func (c upstreamCore) status() status      { return fromUpstreamStatus(c.Status()) }
-func (c upstreamCore) basicStatus() status { return fromUpstreamBasic(c.BasicStatus()) }
-func (c upstreamCore) statusText() string  { return c.Status().String() }
-
-func (c upstreamCore) withProgress(visit func(id uint64, typ byte, pr tracker.Progress)) {
-	c.WithProgress(func(id uint64, typ raft.ProgressType, pr tracker.Progress) { visit(id, byte(typ), pr) })
-}
-
-func fromUpstreamReady(rd raft.Ready) ready {
-	out := ready{
-		HardState:        rd.HardState,
-		Entries:          rd.Entries,
-		Snapshot:         rd.Snapshot,
-		CommittedEntries: rd.CommittedEntries,
-		Messages:         rd.Messages,
-		MustSync:         rd.MustSync,
-	}
-	if rd.SoftState != nil {
-		out.SoftState = &softState{Lead: rd.Lead, RaftState: uint64(rd.RaftState)}
-	}
-	if rd.ReadStates != nil {
-		out.ReadStates = make([]readState, len(rd.ReadStates))
-		for i, rs := range rd.ReadStates {
-			out.ReadStates[i] = readState(rs)
-		}
-	}
-	return out
-}
-
-func toUpstreamReady(rd ready) raft.Ready {
+// fromUpstreamReady shares upstream's slices and pointers, except for those of ReadStates, which is nil if and only if
+// upstream's is, and of SoftState.
+func fromUpstreamReady(rd theirs.Ready) raft.Ready {
 	out := raft.Ready{
 		HardState:        rd.HardState,
 		Entries:          rd.Entries,
@@ -145,8 +142,8 @@ func toUpstreamReady(rd ready) raft.Ready {
 		Messages:         rd.Messages,
 		MustSync:         rd.MustSync,
 	}
-	if ss := rd.SoftState; ss != nil {
-		out.SoftState = &raft.SoftState{Lead: ss.Lead, RaftState: raft.StateType(ss.RaftState)}
+	if rd.SoftState != nil {
+		out.SoftState = new(fromUpstreamSoft(*rd.SoftState))
 	}
 	if rd.ReadStates != nil {
 		out.ReadStates = make([]raft.ReadState, len(rd.ReadStates))
@@ -157,73 +154,45 @@ func toUpstreamReady(rd ready) raft.Ready {
 	return out
 }
 
-func fromUpstreamBasic(s raft.BasicStatus) status {
-	return status{
+func toUpstreamReady(rd raft.Ready) theirs.Ready {
+	out := theirs.Ready{
+		HardState:        rd.HardState,
+		Entries:          rd.Entries,
+		Snapshot:         rd.Snapshot,
+		CommittedEntries: rd.CommittedEntries,
+		Messages:         rd.Messages,
+		MustSync:         rd.MustSync,
+	}
+	if rd.SoftState != nil {
+		out.SoftState = new(toUpstreamSoft(*rd.SoftState))
+	}
+	if rd.ReadStates != nil {
+		out.ReadStates = make([]theirs.ReadState, len(rd.ReadStates))
+		for i, rs := range rd.ReadStates {
+			out.ReadStates[i] = theirs.ReadState(rs)
+		}
+	}
+	return out
+}
+
+func fromUpstreamSoft(s theirs.SoftState) raft.SoftState {
+	return raft.SoftState{Lead: s.Lead, RaftState: raft.StateType(s.RaftState)}
+}
+
+func toUpstreamSoft(s raft.SoftState) theirs.SoftState {
+	return theirs.SoftState{Lead: s.Lead, RaftState: theirs.StateType(s.RaftState)}
+}
+
+func fromUpstreamBasic(s theirs.BasicStatus) raft.BasicStatus {
+	return raft.BasicStatus{
 		ID:             s.ID,
 		HardState:      s.HardState,
-		SoftState:      softState{Lead: s.Lead, RaftState: uint64(s.RaftState)},
+		SoftState:      fromUpstreamSoft(s.SoftState),
 		Applied:        s.Applied,
 		LeadTransferee: s.LeadTransferee,
 	}
 }
 
-func fromUpstreamStatus(s raft.Status) status {
-	out := fromUpstreamBasic(s.BasicStatus)
-	out.Config, out.Progress = s.Config, s.Progress
-	return out
+func fromUpstreamStatus(s theirs.Status) raft.Status {
+	return raft.Status{BasicStatus: fromUpstreamBasic(s.BasicStatus), Config: s.Config, Progress: s.Progress}
 }
-
-type upstreamNode struct{ raft.Node }
-
-func (n upstreamNode) tryReady() (ready, bool) {
-	select {
-	case rd := <-n.Ready():
-		return fromUpstreamReady(rd), true
-	default:
-		return ready{}, false
-	}
-}
-
-func (n upstreamNode) reportSnapshot(id uint64, st int) {
-	n.ReportSnapshot(id, raft.SnapshotStatus(st))
-}
-
-func (n upstreamNode) status() status { return fromUpstreamStatus(n.Status()) }
-
-func (upstream) describeReady(rd ready, f formatter) string {
-	return raft.DescribeReady(toUpstreamReady(rd), raft.EntryFormatter(f))
-}
-
-func (upstream) describeMessage(m *pb.Message, f formatter) string {
-	return raft.DescribeMessage(m, raft.EntryFormatter(f))
-}
-
-func (upstream) describeEntry(e *pb.Entry, f formatter) string {
-	return raft.DescribeEntry(e, raft.EntryFormatter(f))
-}
-
-func (upstream) describeEntries(ents []*pb.Entry, f formatter) string {
-	return raft.DescribeEntries(ents, raft.EntryFormatter(f))
-}
-
-func (upstream) describeSoftState(s softState) string {
-	return raft.DescribeSoftState(raft.SoftState{Lead: s.Lead, RaftState: raft.StateType(s.RaftState)})
-}
-
-func (upstream) describeState(s uint64) (string, []byte) {
-	defer func() { _ = recover() }() // upstream knows no name for numbers that are no state
-	st := raft.StateType(s)
-	json, _ := st.MarshalJSON() // neither library returns an error here
-	return st.String(), json
-}
-
-func (upstream) describeHardState(hs *pb.HardState) string      { return raft.DescribeHardState(hs) }
-func (upstream) describeConfState(cs *pb.ConfState) string      { return raft.DescribeConfState(cs) }
-func (upstream) describeConfChange(cc pb.ConfChangeI) string    { return raft.DescribeConfChange(cc) }
-func (upstream) describeSnapshot(s *pb.Snapshot) string         { return raft.DescribeSnapshot(s) }
-func (upstream) mustSync(st, prev *pb.HardState, ents int) bool { return raft.MustSync(st, prev, ents) }
-func (upstream) isEmptyHardState(hs *pb.HardState) bool         { return raft.IsEmptyHardState(hs) }
-func (upstream) isEmptySnap(s *pb.Snapshot) bool                { return raft.IsEmptySnap(s) }
-func (upstream) isLocalMsg(t pb.MessageType) bool               { return raft.IsLocalMsg(t) }
-func (upstream) isResponseMsg(t pb.MessageType) bool            { return raft.IsResponseMsg(t) }
-func (upstream) isLocalMsgTarget(id uint64) bool                { return raft.IsLocalMsgTarget(id) }

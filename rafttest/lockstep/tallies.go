@@ -9,10 +9,12 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/raft"
 )
 
 // tallyConfig counts each option by the class of its value.
-func (s *schedule) tallyConfig(c *config) {
+func (s *schedule) tallyConfig(c *raft.Config) {
 	hit := func(name string, class any) { s.tally.Hit(fmt.Sprintf("config: %s=%v", name, class)) }
 	hit("ElectionTick", class(uint64(c.ElectionTick), 2, 5))
 	hit("HeartbeatTick", class(uint64(c.HeartbeatTick), 1))
@@ -60,7 +62,7 @@ var roleRows = [...]string{"role: follower", "role: candidate", "role: leader", 
 var progressRows = [...]string{"progress: probe", "progress: replicate", "progress: snapshot"}
 
 // tallyStatus counts the states of the nodes.
-func (s *schedule) tallyStatus(st *status) {
+func (s *schedule) tallyStatus(st *raft.Status) {
 	s.tally.Hit(roleRows[st.SoftState.RaftState])
 	c := &st.Config
 	if len(c.Voters[1]) > 0 {
@@ -75,12 +77,12 @@ func (s *schedule) tallyStatus(st *status) {
 	if st.LeadTransferee != 0 {
 		s.tally.Hit("role: leader handing over")
 	}
-	if st.SoftState.RaftState == stateLeader {
+	if st.SoftState.RaftState == raft.StateLeader {
 		s.tallyProgress(st)
 	}
 }
 
-func (s *schedule) tallyProgress(st *status) {
+func (s *schedule) tallyProgress(st *raft.Status) {
 	if _, voter := st.Config.Voters.IDs()[st.ID]; !voter {
 		s.tally.Hit("role: leader that is no voter")
 	}
@@ -106,7 +108,7 @@ func messageRows(prefix string) map[pb.MessageType]string {
 }
 
 // tallyReady counts the contents of a Ready.
-func (s *schedule) tallyReady(rd *ready) {
+func (s *schedule) tallyReady(rd *raft.Ready) {
 	if len(rd.ReadStates) > 0 {
 		s.tally.Hit("ready: read states")
 	}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/internal/silent"
+	"github.com/weftraft/weft/raft"
 )
 
 // inputs draws protocol state of any shape, also shapes that no node produces.
@@ -106,20 +107,19 @@ func (in inputs) hardState() *pb.HardState {
 	return pick(in.chance, nil, &pb.HardState{}, &pb.HardState{Term: in.number(), Vote: in.number(), Commit: in.number()})
 }
 
-func (in inputs) soft() softState {
-	return softState{Lead: uint64(in.IntN(5)), RaftState: uint64(in.IntN(4))}
+func (in inputs) soft() raft.SoftState {
+	return raft.SoftState{Lead: uint64(in.IntN(5)), RaftState: raft.StateType(in.IntN(4))}
 }
 
-func (in inputs) ready() ready {
-	rd := ready{
+func (in inputs) ready() raft.Ready {
+	rd := raft.Ready{
 		HardState: in.hardState(), Snapshot: in.snapshot(), Entries: in.entries(), CommittedEntries: in.entries(), MustSync: in.oneIn(2),
 	}
 	if in.oneIn(2) {
-		s := in.soft()
-		rd.SoftState = &s
+		rd.SoftState = new(in.soft())
 	}
 	for range in.IntN(3) {
-		rd.ReadStates = append(rd.ReadStates, readState{Index: uint64(in.IntN(9)), RequestCtx: in.data()})
+		rd.ReadStates = append(rd.ReadStates, raft.ReadState{Index: uint64(in.IntN(9)), RequestCtx: in.data()})
 		rd.Messages = append(rd.Messages, in.message(1))
 	}
 	return rd
@@ -129,13 +129,13 @@ func (in inputs) ready() ready {
 // upstream's panic on some inputs.
 func TestUtil(t *testing.T) {
 	in := inputs{newChance(7)}
-	libs := [2]library{upstream{}, weft{}}
+	libs := [2]library{upstream, weft}
 	upper := func(b []byte) string { return strings.ToUpper(fmt.Sprintf("%x", b)) }
 	for range 12_000 {
-		f := pick(in.chance, nil, formatter(upper))
+		f := pick(in.chance, nil, raft.EntryFormatter(upper))
 		rd, m, e, ents := in.ready(), in.message(2), in.entry(), in.entries()
 		hs, prev, snap, cs, cc, n := in.hardState(), in.hardState(), in.snapshot(), in.confState(), in.change(), in.IntN(3)
-		soft, typ, id := in.soft(), pb.MessageType(in.IntN(40)-3), pick[uint64](in.chance, 0, 3, appendThread, applyThread)
+		soft, typ, id := in.soft(), pb.MessageType(in.IntN(40)-3), pick[uint64](in.chance, 0, 3, raft.LocalAppendThread, raft.LocalApplyThread)
 		for what, call := range map[string]func(library) any{
 			"DescribeReady":      func(l library) any { return l.describeReady(rd, f) },
 			"DescribeMessage":    func(l library) any { return l.describeMessage(m, f) },
@@ -146,16 +146,13 @@ func TestUtil(t *testing.T) {
 			"DescribeConfState":  func(l library) any { return l.describeConfState(cs) },
 			"DescribeSnapshot":   func(l library) any { return l.describeSnapshot(snap) },
 			"DescribeConfChange": func(l library) any { return l.describeConfChange(cc) },
-			"StateType": func(l library) any {
-				text, json := l.describeState(soft.RaftState)
-				return text + string(json)
-			},
-			"MustSync":         func(l library) any { return l.mustSync(hs, prev, n) },
-			"IsEmptyHardState": func(l library) any { return l.isEmptyHardState(hs) },
-			"IsEmptySnap":      func(l library) any { return l.isEmptySnap(snap) },
-			"IsLocalMsg":       func(l library) any { return l.isLocalMsg(typ) },
-			"IsResponseMsg":    func(l library) any { return l.isResponseMsg(typ) },
-			"IsLocalMsgTarget": func(l library) any { return l.isLocalMsgTarget(id) },
+			"StateType":          func(l library) any { return l.describeState(soft.RaftState) },
+			"MustSync":           func(l library) any { return l.mustSync(hs, prev, n) },
+			"IsEmptyHardState":   func(l library) any { return l.isEmptyHardState(hs) },
+			"IsEmptySnap":        func(l library) any { return l.isEmptySnap(snap) },
+			"IsLocalMsg":         func(l library) any { return l.isLocalMsg(typ) },
+			"IsResponseMsg":      func(l library) any { return l.isResponseMsg(typ) },
+			"IsLocalMsgTarget":   func(l library) any { return l.isLocalMsgTarget(id) },
 		} {
 			var got [2]any
 			var panicked [2]bool
@@ -178,14 +175,14 @@ func TestUtil(t *testing.T) {
 func TestConfig(t *testing.T) {
 	installEntropy()
 	c := newChance(11)
-	libs := [2]library{upstream{}, weft{}}
+	libs := [2]library{upstream, weft}
 	accepted := 0
 	for range 12_000 {
-		cfg := config{
-			ID:           pick[uint64](c, 1, 1, 1, 1, 5, 1<<63, 0, appendThread, applyThread),
+		cfg := raft.Config{
+			ID:           pick[uint64](c, 1, 1, 1, 1, 5, 1<<63, 0, raft.LocalAppendThread, raft.LocalApplyThread),
 			ElectionTick: c.between(2, 5), HeartbeatTick: c.between(-1, 3),
 			MaxSizePerMsg: pick[uint64](c, 0, 100, math.MaxUint64), MaxInflightBytes: pick[uint64](c, 0, 0, 99, 100, 101, math.MaxUint64),
-			MaxInflightMsgs: c.between(-1, 12), CheckQuorum: c.oneIn(2), ReadOnlyOption: c.IntN(2), Applied: pick[uint64](c, 0, 0, 0, 3, 5, 9),
+			MaxInflightMsgs: c.between(-1, 12), CheckQuorum: c.oneIn(2), ReadOnlyOption: raft.ReadOnlyOption(c.IntN(2)), Applied: pick[uint64](c, 0, 0, 0, 3, 5, 9),
 		}
 		hs := pick(c, nil, &pb.HardState{}, &pb.HardState{Term: new(uint64(2)), Vote: new(uint64(1)), Commit: new(uint64(c.between(2, 9)))})
 		cs := &pb.ConfState{Voters: pick(c, nil, []uint64{1}, []uint64{1, 2, 3}, []uint64{2, 2}), Learners: pick(c, nil, nil, []uint64{2}, []uint64{4}),
@@ -236,16 +233,16 @@ func fill(d *disk, hs *pb.HardState) {
 
 // TestThreads checks that the libraries agree on the storage threads' addresses.
 func TestThreads(t *testing.T) {
-	for _, lib := range []library{upstream{}, weft{}} {
+	for _, lib := range []library{upstream, weft} {
 		var named bytes.Buffer
-		for _, id := range []uint64{appendThread, applyThread} {
+		for _, id := range []uint64{raft.LocalAppendThread, raft.LocalApplyThread} {
 			if !lib.isLocalMsgTarget(id) {
-				t.Errorf("%s: %d is no storage thread", lib.name(), id)
+				t.Errorf("%s: %d is no storage thread", lib.name, id)
 			}
 			named.WriteString(lib.describeMessage(&pb.Message{To: new(id), From: new(id)}, nil))
 		}
 		if s := named.String(); !strings.Contains(s, "AppendThread") || !strings.Contains(s, "ApplyThread") {
-			t.Errorf("%s: the storage threads are called %q", lib.name(), s)
+			t.Errorf("%s: the storage threads are called %q", lib.name, s)
 		}
 	}
 }

@@ -82,7 +82,7 @@ func mutantsOf(bugs []bug) (all []mutate.Mutant) {
 		flags := []string{"-test.run=^TestScripts$/^" + b.by + "$", "-test.timeout=2m"}
 		switch {
 		case b.by == "":
-			flags = []string{"-test.run=^TestCoded$", fmt.Sprintf("-coded-seeds=%d", b.within), "-coded-stop=1", "-test.timeout=20m"}
+			flags = []string{"-test.run=^TestCoded$", fmt.Sprintf("-coded-seeds=%d", b.within), "-stop=1", "-test.timeout=20m"}
 		case strings.HasPrefix(b.by, "Test"):
 			m.Tests, flags[0] = packageOf(b), "-test.run=^"+b.by+"$"
 		}

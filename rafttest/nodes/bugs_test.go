@@ -4,13 +4,10 @@
 package nodes
 
 import (
-	"errors"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
-	"github.com/weftraft/weft/internal/world"
+	"github.com/weftraft/weft/rafttest/internal/seeds"
 )
 
 // TestPlantedBugs shows that the simulator finds what it should: each mistake
@@ -45,24 +42,9 @@ func TestPlantedBugs(t *testing.T) {
 		{stateAhead, 300, nil},
 	} {
 		t.Run(tt.bug.String(), func(t *testing.T) {
-			found := hunt(options{Bug: tt.bug, tune: tt.tune}, tt.within)
-			require.NotNil(t, found, "not found within %d seeds", tt.within)
-			var v *world.Violation
-			require.True(t, errors.As(found.Err, &v))
-			t.Logf("seed %d: %v", found.Seed, v.Invariant)
+			seeds.Hunt(t, 1, tt.within, func(seed uint64) result { return run(seed, options{Bug: tt.bug, tune: tt.tune}) })
 		})
 	}
-}
-
-// hunt runs seeds until one fails.
-func hunt(opts options, within uint64) (found *result) {
-	runSeeds(1, within, opts, func(r result) bool {
-		if r.Err != nil && (found == nil || r.Seed < found.Seed) {
-			found = &r
-		}
-		return found == nil
-	})
-	return found
 }
 
 // disksHang makes a plan of five members that code and go on, on disks that are fast and sometimes

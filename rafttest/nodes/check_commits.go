@@ -80,13 +80,11 @@ type commit struct {
 func (x commit) held(sets [][]uint64) (invariant string, why error) {
 	view := &x.g.view
 	for _, voters := range sets {
-		holders := 0
-		for _, id := range voters {
-			if h, ok := view.Disks[id].(*held); ok && h.has(x.last) {
-				holders++
-			}
-		}
-		if len(voters) > 0 && holders <= len(voters)/2 {
+		holders, most := holdings.Majority(voters, func(id uint64) bool {
+			h, ok := view.Disks[id].(*held)
+			return ok && h.has(x.last)
+		})
+		if !most {
 			return commitDurability, fmt.Errorf("the last entry is on %d disks of the voters %v", holders, voters)
 		}
 	}

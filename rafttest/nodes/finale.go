@@ -184,7 +184,7 @@ func (g *group) compare() {
 // retire shuts down the members that were removed, which all others know.
 func (g *group) retire(conf *pb.ConfState) {
 	for id := uint64(1); id <= maxNodes; id++ {
-		if !g.knows(id) || isMember(conf, id) {
+		if !g.knows(id) || members.Has(conf, id) {
 			continue
 		}
 		g.retired[id] = true

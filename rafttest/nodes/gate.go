@@ -16,12 +16,7 @@ import (
 
 // gate is a machine with a gateway of each group: a processor that takes no time, a clock, and links.
 type gate struct {
-	w      *sim
-	id     uint64
-	life   uint64
-	up     bool
-	paused bool
-	waking []func()
+	process
 	groups map[uint64]*gateway // of this life
 }
 
@@ -90,20 +85,6 @@ func (gt *gate) tick(life uint64) {
 	})
 }
 
-// bound is a call at the process, in this life; a paused process runs it after the pause.
-func (gt *gate) bound(happen func()) func() {
-	life := gt.life
-	return func() {
-		switch {
-		case gt.life != life || !gt.up:
-		case gt.paused:
-			gt.waking = append(gt.waking, happen)
-		default:
-			happen()
-		}
-	}
-}
-
 func (gt *gate) pause(d time.Duration) {
 	if gt.paused {
 		return
@@ -118,11 +99,7 @@ func (gt *gate) resume() {
 		return
 	}
 	gt.paused = false
-	waking := gt.waking
-	gt.waking = nil
-	for _, happen := range waking {
-		gt.bound(happen)()
-	}
+	gt.wake()
 }
 
 // crash ends the process, with its calls.

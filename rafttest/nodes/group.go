@@ -10,6 +10,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/internal/holdings"
 	"github.com/weftraft/weft/rawnode/session"
@@ -102,14 +103,11 @@ func (g *group) countFullVoters(n *node) {
 	if former := w.node(g.lastLeader); former == nil || former.up || w.plan.noCheckQuorum {
 		return
 	}
-	voters, room := n.members[g.id].conf().GetVoters(), 0
-	for _, id := range voters {
+	_, most := holdings.Majority(n.members[g.id].conf().GetVoters(), func(id uint64) bool {
 		d := &w.node(id).disk
-		if w.node(id).up && (d.stalled == nil || w.Now()-d.stalledAt < electionTime) {
-			room++
-		}
-	}
-	if room <= len(voters)/2 {
+		return w.node(id).up && (d.stalled == nil || w.Now()-d.stalledAt < electionTime)
+	})
+	if !most {
 		w.reach.ElectedByFull++
 	}
 }
@@ -183,18 +181,13 @@ func (g *group) leading() (best *member) {
 }
 
 // membersOf returns the members of a configuration that run.
-func (g *group) membersOf(conf *pb.ConfState) (members []*member) {
+func (g *group) membersOf(conf *pb.ConfState) (running []*member) {
 	for _, n := range g.w.nodes {
-		if m := n.members[g.id]; m != nil && n.up && isMember(conf, n.id) {
-			members = append(members, m)
+		if m := n.members[g.id]; m != nil && n.up && members.Has(conf, n.id) {
+			running = append(running, m)
 		}
 	}
-	return members
-}
-
-func isMember(conf *pb.ConfState, id uint64) bool {
-	return slices.Contains(conf.GetVoters(), id) || slices.Contains(conf.GetLearners(), id) ||
-		slices.Contains(conf.GetVotersOutgoing(), id) || slices.Contains(conf.GetLearnersNext(), id)
+	return running
 }
 
 // freshness is the knowledge of a group's acknowledged writes: how many commands are at

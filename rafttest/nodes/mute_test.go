@@ -37,14 +37,7 @@ func TestMuteLeaderIsReplacedInTime(t *testing.T) {
 		})
 		g := s.groups[0]
 		leader := g.leading()
-		var writers []*writer
-		for _, n := range s.nodes[:s.plan.voters] {
-			if n != leader.n {
-				w := s.addWriter(n)
-				w.reads = 0.5
-				writers = append(writers, w)
-			}
-		}
+		writers := s.addWriters(leader.n, 1, 0.5)
 		s.pass(electionTime + s.rng.Span(1, electionTime))
 		s.eachLink(leader.n, func(out, _ *world.Link) { out.Block(true) })
 		calls := func() (n int) {

@@ -15,17 +15,44 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
+// process is the program of a machine, in one life after the other.
+type process struct {
+	w  *sim
+	id uint64
+	// life counts the starts. Work begun in a life is void in the next.
+	life   uint64
+	up     bool
+	paused bool
+	waking []func() // calls for the end of a pause
+}
+
+// bound returns a call at the process in its present life. In a pause, the call waits for the end of the pause.
+func (p *process) bound(happen func()) func() {
+	life := p.life
+	return func() {
+		switch {
+		case p.life != life || !p.up:
+		case p.paused:
+			p.waking = append(p.waking, happen)
+		default:
+			happen()
+		}
+	}
+}
+
+// wake makes the calls that have waited.
+func (p *process) wake() {
+	waking := p.waking
+	p.waking = nil
+	for _, happen := range waking {
+		p.bound(happen)()
+	}
+}
+
 // node is a machine: a processor, a disk, a clock, and while the machine runs,
 // a process with a member of each of its groups.
 type node struct {
-	w  *sim
-	id uint64
-	// life counts the starts of the process. Work begun in a life is void in
-	// the next.
-	life      uint64
-	up        bool
-	paused    bool
-	waking    []func() // calls for the end of a pause
+	process
 	tickEvery time.Duration
 	slowUntil time.Duration // the machine is slow
 
@@ -43,7 +70,7 @@ type node struct {
 }
 
 func (w *sim) newNode(id uint64, seed uint64) *node {
-	n := &node{w: w, id: id, rand: world.NewDraws(seed, 100+id), kept: map[uint64]keptState{}, had: map[uint64]uint64{}}
+	n := &node{process: process{w: w, id: id}, rand: world.NewDraws(seed, 100+id), kept: map[uint64]keptState{}, had: map[uint64]uint64{}}
 	n.tickEvery = tickTime + time.Duration(w.plan.drift*(2*w.rng.Float64()-1)*float64(tickTime))
 	n.disk = newDisk(n)
 	return n
@@ -52,19 +79,6 @@ func (w *sim) newNode(id uint64, seed uint64) *node {
 // after runs a call at the process later, unless the process ends before; a
 // paused process runs the call after the pause.
 func (n *node) after(d time.Duration, happen func()) { n.w.After(d, n.bound(happen)) }
-
-func (n *node) bound(happen func()) func() {
-	life := n.life
-	return func() {
-		switch {
-		case n.life != life || !n.up:
-		case n.paused:
-			n.waking = append(n.waking, happen)
-		default:
-			happen()
-		}
-	}
-}
 
 // start starts the process: a member of every group that the node was told of.
 func (n *node) start() {
@@ -197,11 +211,7 @@ func (n *node) resume() {
 	}
 	n.paused = false
 	n.w.tell(n.id, "resume")
-	waking := n.waking
-	n.waking = nil
-	for _, happen := range waking {
-		n.bound(happen)()
-	}
+	n.wake()
 }
 
 func (n *node) String() string { return fmt.Sprintf("node %d", n.id) }

@@ -4,11 +4,10 @@
 package nodes
 
 import (
-	"fmt"
 	"io"
-	"time"
 
 	"github.com/weftraft/weft/internal/replica"
+	"github.com/weftraft/weft/rafttest/internal/seeds"
 )
 
 // options shapes a run, beyond the draws of its seed. The zero value draws
@@ -16,9 +15,6 @@ import (
 type options struct {
 	// Trace receives the story as it goes; nil: nobody listens.
 	Trace io.Writer
-	// Duration is the virtual length of the phase with faults; 0 means 1.2 s,
-	// which is twelve election timeouts.
-	Duration time.Duration
 	// Core is the library under the nodes: replica.Weft if nil. Upstream's
 	// library draws from crypto/rand.Reader: for the same story twice, a caller
 	// sets the reader, and runs one seed at a time.
@@ -37,25 +33,16 @@ type options struct {
 
 // result is how a run went.
 type result struct {
-	Seed uint64
-	// Err is nil, or a *world.Violation.
-	Err error
-	// Story is the last lines before a failure.
-	Story string
-	// Hash is of the whole story, and the same for each run of a seed. Lines is
-	// how long the story is, Events how much happened.
-	Hash, Lines, Events uint64
-	// Plan is the seed's draws.
-	Plan string
-	// Recovery is the time from the end of the faults until all groups had done
-	// all their work.
-	Recovery time.Duration
+	seeds.Outcome
 	// Reached counts the events of the run.
 	Reached reach
 	// Joints counts the events of joints, and Gates those of gateways.
 	Joints jointReach
 	Gates  gateReach
 }
+
+// Counts implements seeds.Result.
+func (r result) Counts() any { return r.Reached }
 
 // The invariants, by name.
 const (
@@ -119,9 +106,4 @@ var bugNames = [endOfBugs]string{"none", "term-ignored", "lost-origins", "lost-s
 	"refused-late", "wild-clocks", "ticked-clock", "ticked-reads", "late-permit", "cut-log", "early-unbounded", "state-ahead"}
 
 // String returns the bug's name.
-func (b bug) String() string {
-	if b < 0 || b >= endOfBugs {
-		return fmt.Sprintf("Bug(%d)", int(b))
-	}
-	return bugNames[b]
-}
+func (b bug) String() string { return bugNames[b] }

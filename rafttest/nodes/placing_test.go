@@ -30,6 +30,19 @@ func (s *scenario) addWriter(n *node) *writer {
 	return w
 }
 
+// addWriters adds writers at each node but one; a share of their later calls are reads.
+func (s *scenario) addWriters(but *node, each int, reads float64) (all []*writer) {
+	for _, n := range s.nodes[:s.plan.voters] {
+		for range each {
+			if n != but {
+				all = append(all, s.addWriter(n))
+				all[len(all)-1].reads = reads
+			}
+		}
+	}
+	return all
+}
+
 func (w *writer) next() {
 	s := w.s
 	if s.calming || s.failure != nil {
@@ -160,14 +173,8 @@ func TestLeadershipLeavesSlowMachines(t *testing.T) {
 		g := s.groups[0]
 		how := drawSlowness(rng)
 		leader := g.leading()
-		var writers []*writer
-		for _, n := range s.nodes[:s.plan.voters] {
-			for range 6 / (s.plan.voters - 1) { // more would keep a healthy leader of five busy all the time, and so look slow
-				if n != leader.n {
-					writers = append(writers, s.addWriter(n))
-				}
-			}
-		}
+		// more would keep a healthy leader of five busy all the time, and so look slow
+		writers := s.addWriters(leader.n, 6/(s.plan.voters-1), 0)
 		s.pass(3 * electionTime)
 		before := s.median(writers, 5*electionTime)
 		require.Same(t, leader, g.leading(), "seed %d: leadership moves without a reason", seed)
@@ -297,12 +304,7 @@ func TestLeadershipLeavesSlowLinks(t *testing.T) {
 		if preferred {
 			require.NoError(t, leader.n.place.SetWeight(200))
 		}
-		var writers []*writer
-		for _, n := range s.nodes[:s.plan.voters] {
-			if n != leader.n {
-				writers = append(writers, s.addWriter(n), s.addWriter(n))
-			}
-		}
+		writers := s.addWriters(leader.n, 2, 0)
 		s.pass(3 * electionTime)
 		before := s.median(writers, 5*electionTime)
 		require.Same(t, leader, g.leading(), "seed %d: leadership moves without a reason", seed)

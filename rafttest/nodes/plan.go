@@ -80,10 +80,7 @@ type plan struct {
 
 func drawPlan(seed uint64, opts options) plan {
 	d := world.NewDraws(seed, 0)
-	p := plan{duration: opts.Duration, costs: measured}
-	if p.duration == 0 {
-		p.duration = 1200 * time.Millisecond
-	}
+	p := plan{duration: 1200 * time.Millisecond, costs: measured} // twelve election timeouts
 	p.voters = world.Pick(d, 1, 3, 3, 3, 3, 4, 5, 5)
 	p.groups = world.Pick(d, 1, 1, 2, 3)
 	p.drawBounds(d)

@@ -57,12 +57,6 @@ type reach struct {
 	PlacedRuns, HandOversSlow, HandOversPreferred        uint64 // runs with placement, and what leaders did there
 }
 
-// Add adds the counts of another run.
-func (r *reach) Add(o reach) { world.AddCounts(r, o) }
-
-// String lists the counts, some to a line.
-func (r reach) String() string { return world.Table(r) }
-
 // moment is a moment in which something is under way at a member.
 type moment int
 
@@ -78,19 +72,8 @@ const (
 
 // jointReach counts the events of joints.
 type jointReach struct {
-	jointCounts
-	Moments [moments]uint64
-}
-
-// jointCounts is the counters of one event each.
-type jointCounts struct{ Ambushes, LateApplies, PlainMembers uint64 }
-
-// Add adds the counts of another run.
-func (r *jointReach) Add(o jointReach) {
-	world.AddCounts(&r.jointCounts, o.jointCounts)
-	for i := range r.Moments {
-		r.Moments[i] += o.Moments[i]
-	}
+	Ambushes, LateApplies, PlainMembers uint64
+	Moments                             [moments]uint64
 }
 
 // gateReach counts what gateways came to. None may be zero.
@@ -103,9 +86,6 @@ type gateReach struct {
 	ReportsAgain                                       uint64 // by homes
 	Held                                               uint64 // times that batches waited for a round of a busy leader
 }
-
-// Add adds the counts of another run.
-func (r *gateReach) Add(o gateReach) { world.AddCounts(r, o) }
 
 // RecordCoding counts the reports of a core.
 func (r *reach) RecordCoding(e raft.CodingEvent) {

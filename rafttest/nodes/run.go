@@ -9,6 +9,7 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/rafttest/internal/register"
+	"github.com/weftraft/weft/rafttest/internal/seeds"
 )
 
 // run runs the nodes drawn by the seed, and reports the result.
@@ -47,10 +48,8 @@ func (w *sim) result(seed uint64) result {
 	}
 	w.reach.Fetched, w.reach.FetchesResumed, w.reach.SourcesAbandoned = w.fetched.Fetched, w.fetched.Resumed, w.fetched.Abandoned
 	w.reach.NetworkCounts = w.net.NetworkCounts
-	r := result{Seed: seed, Hash: w.story.Hash, Lines: w.story.Lines, Events: w.events, Plan: w.plan.String(), Reached: w.reach, Joints: w.joints, Gates: w.gateReach, Recovery: w.end.took}
-	if w.failure != nil {
-		r.Err, r.Story = w.failure, w.story.Recent()
-	}
+	r := result{Outcome: seeds.Ended(seed, &w.story, w.failure), Reached: w.reach, Joints: w.joints, Gates: w.gateReach}
+	r.Plan, r.Recovery = w.plan.String(), w.end.took
 	return r
 }
 
@@ -82,7 +81,7 @@ func (w *sim) begin() {
 	f := faults{w}
 	f.begin()
 	for i := range w.plan.gates.gates {
-		w.gates = append(w.gates, &gate{w: w, id: maxNodes + 1 + uint64(i)})
+		w.gates = append(w.gates, &gate{process: process{w: w, id: maxNodes + 1 + uint64(i)}})
 		w.gates[i].start()
 	}
 	f.beginGates()

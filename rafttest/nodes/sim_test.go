@@ -4,20 +4,18 @@
 package nodes
 
 import (
-	"bufio"
 	"flag"
-	"fmt"
-	"os"
+	"io"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/internal/world"
+	"github.com/weftraft/weft/rafttest/internal/seeds"
 )
 
 var (
@@ -26,58 +24,36 @@ var (
 	oneSeed   = flag.Uint64("seed", 0, "run this seed only; with -v its whole story is printed")
 )
 
-// runSeeds runs seeds, and hands each result to take until that returns false.
-func runSeeds(first, n uint64, opts options, take func(result) (goOn bool)) {
-	world.Seeds(first, n, func(seed uint64) result { return run(seed, opts) }, take)
+// suiteOf runs seeds with these options; test is what runs one of them again.
+func suiteOf(test string, opts options) seeds.Suite[result] {
+	return seeds.Suite[result]{
+		Again: "./rafttest/nodes -run '" + test + "$' -seed",
+		Run: func(seed uint64, trace io.Writer) result {
+			opts := opts
+			opts.Trace = trace
+			return run(seed, opts)
+		},
+	}
 }
 
-func report(r result) string {
-	return fmt.Sprintf("seed %d: %v\nplan: %s\nagain: go test ./rafttest/nodes -run 'TestNodes$' -seed %d -v\n%s", r.Seed, r.Err, r.Plan, r.Seed, r.Story)
+// runSeeds runs n seeds, and adds up what they reached. They are enough to come to all that is counted if they are as
+// many as floor, and all held.
+func runSeeds(t *testing.T, opts options, n, floor uint64) (total result, enough bool) {
+	held := suiteOf(t.Name(), opts).All(t, *firstSeed, n, *oneSeed, func(r result) {
+		world.AddCounts(&total.Reached, r.Reached)
+		world.AddCounts(&total.Joints, r.Joints)
+		world.AddCounts(&total.Gates, r.Gates)
+	})
+	t.Logf("\n%s", world.Table(total.Reached))
+	return total, held >= floor
 }
 
 // TestNodes runs nodes through faults, and looks whether every invariant holds
 // and all is well in the end.
 func TestNodes(t *testing.T) {
-	if *oneSeed != 0 {
-		opts := options{}
-		if testing.Verbose() {
-			out := bufio.NewWriter(os.Stdout)
-			defer func() { require.NoError(t, out.Flush()) }()
-			opts.Trace = out
-		}
-		r := run(*oneSeed, opts)
-		t.Logf("plan: %s\n%s", r.Plan, r.Reached)
-		require.NoError(t, r.Err)
-		return
-	}
-	n := *seedCount
-	if testing.Short() {
-		n = min(n, 100)
-	}
-	var reached reach
-	var slow world.SlowSeeds
-	var worst result
-	var events uint64
-	failed, begun := 0, time.Now()
-	runSeeds(*firstSeed, n, options{}, func(r result) bool {
-		reached.Add(r.Reached)
-		slow.Add(r.Reached)
-		events += r.Events
-		if r.Recovery > worst.Recovery {
-			worst = r
-		}
-		if r.Err != nil {
-			t.Error(report(r))
-			failed++
-		}
-		return failed < 5
-	})
-	t.Logf("%d seeds, %d events in %v; slowest recovery %v (seed %d, bound %v)\n%s", n, events, time.Since(begun).Round(time.Millisecond),
-		worst.Recovery, worst.Seed, finaleTime, reached)
-	t.Log(slow)
-	require.Empty(t, slow.Fewer(t.Name()), "too few seeds have these faults")
-	if n >= 1000 && failed == 0 {
-		require.Empty(t, world.Zeros(reached), "never reached")
+	total, enough := runSeeds(t, options{}, seeds.InShort(*seedCount, 100), 1000)
+	if enough {
+		require.Empty(t, world.Zeros(total.Reached), "never reached")
 	}
 }
 
@@ -117,32 +93,11 @@ var jointSeeds = flag.Uint64("joint-seeds", 300, "how many seeds TestJoints runs
 
 // TestJoints runs nodes at which coding, leases and changes of the members meet.
 func TestJoints(t *testing.T) {
-	n := *jointSeeds
-	if testing.Short() {
-		n = min(n, 50)
-	}
-	if *oneSeed != 0 {
-		n, *firstSeed = 1, *oneSeed
-	}
-	var reached reach
-	var slow world.SlowSeeds
-	var joints jointReach
-	failed, begun := 0, time.Now()
-	runSeeds(*firstSeed, n, options{Joints: true}, func(r result) bool {
-		reached.Add(r.Reached)
-		slow.Add(r.Reached)
-		joints.Add(r.Joints)
-		if r.Err != nil {
-			t.Errorf("seed %d: %v\nplan: %s\nagain: go test ./rafttest/nodes -run 'TestJoints$' -seed %d -v\n%s", r.Seed, r.Err, r.Plan, r.Seed, r.Story)
-			failed++
-		}
-		return failed < 5
-	})
-	t.Logf("%d seeds in %v\n%s\n%s\nmoments %v", n, time.Since(begun).Round(time.Millisecond), reached, world.Table(joints.jointCounts), joints.Moments)
-	t.Log(slow)
-	if n >= 300 && failed == 0 {
-		require.Empty(t, world.Zeros(joints.jointCounts), "never reached")
-		require.NotContains(t, joints.Moments[:], uint64(0), "moments never reached")
+	total, enough := runSeeds(t, options{Joints: true}, seeds.InShort(*jointSeeds, 50), 300)
+	t.Logf("\n%s", world.Table(total.Joints))
+	if enough {
+		require.Empty(t, world.Zeros(total.Joints), "never reached")
+		reached := total.Reached
 		for _, of := range []uint64{reached.SnapshotsRestored, reached.Transfers, reached.ChangesDone, reached.Raised, reached.RosterReads, reached.TornWrites} {
 			require.NotZero(t, of)
 		}
@@ -169,38 +124,12 @@ func TestGatesBrief(t *testing.T) {
 	runGates(t, options{Gates: true, Brief: true}, *briefGateSeeds, 1850)
 }
 
-// runGates runs n seeds with gateways. So many as floor come to all that is counted.
 func runGates(t *testing.T, opts options, n, floor uint64) {
-	if testing.Short() {
-		n = min(n, floor/3)
-	}
-	if *oneSeed != 0 {
-		n, *firstSeed = 1, *oneSeed
-		if testing.Verbose() {
-			out := bufio.NewWriter(os.Stdout)
-			defer func() { require.NoError(t, out.Flush()) }()
-			opts.Trace = out
-		}
-	}
-	var reached reach
-	var slow world.SlowSeeds
-	var gates gateReach
-	failed, begun := 0, time.Now()
-	runSeeds(*firstSeed, n, opts, func(r result) bool {
-		reached.Add(r.Reached)
-		slow.Add(r.Reached)
-		gates.Add(r.Gates)
-		if r.Err != nil {
-			t.Errorf("seed %d: %v\nplan: %s\nagain: go test ./rafttest/nodes -run '%s$' -seed %d -v\n%s", r.Seed, r.Err, r.Plan, t.Name(), r.Seed, r.Story)
-			failed++
-		}
-		return failed < 5
-	})
-	t.Logf("%d seeds in %v\n%s\n%s", n, time.Since(begun).Round(time.Millisecond), reached, world.Table(gates))
-	t.Log(slow)
-	require.Empty(t, slow.Fewer(t.Name()), "too few seeds have these faults")
-	if n >= floor && failed == 0 {
-		require.Empty(t, world.Zeros(gates), "never reached")
+	total, enough := runSeeds(t, opts, seeds.InShort(n, floor/3), floor)
+	t.Logf("\n%s", world.Table(total.Gates))
+	if enough {
+		require.Empty(t, world.Zeros(total.Gates), "never reached")
+		reached := total.Reached
 		for i, of := range []uint64{
 			reached.Crashes, reached.Kills, reached.TornWrites, reached.Partitions, reached.Isolations, reached.OneWay, reached.Pauses, reached.FullDisks, reached.ChangesDone,
 			reached.Joins, reached.Transfers, reached.SnapshotsRestored, reached.Repeated, reached.RosterReads, reached.LeaseReads, reached.QuorumReads, reached.NamesJoined, reached.RelaysPassed,

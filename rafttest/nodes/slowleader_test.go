@@ -40,16 +40,7 @@ func slowLeader(t *testing.T, seed uint64, nodes int, disk bool) {
 	})
 	g := s.groups[0]
 	leader := g.leading()
-	var writers []*writer
-	for _, id := range g.founders {
-		for range 8 / (nodes - 1) {
-			if id != leader.n.id {
-				w := s.addWriter(s.node(id))
-				w.reads = 0.5
-				writers = append(writers, w)
-			}
-		}
-	}
+	writers := s.addWriters(leader.n, 8/(nodes-1), 0.5)
 	s.pass(20 * electionTime)
 	before := s.took(writers, long)
 	require.Same(t, leader, g.leading(), "leadership moves without a reason")

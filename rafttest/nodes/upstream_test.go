@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/internal/replica"
+	"github.com/weftraft/weft/rafttest/internal/seeds"
 )
 
 var upstreamSeeds = flag.Uint64("upstreamseeds", 40, "how many seeds TestUpstream runs")
@@ -21,14 +22,10 @@ var upstreamSeeds = flag.Uint64("upstreamseeds", 40, "how many seeds TestUpstrea
 // must hold for either. One seed at a time: that library draws its election
 // timeouts from crypto/rand.Reader, which belongs to the process.
 func TestUpstream(t *testing.T) {
-	n := *upstreamSeeds
-	if testing.Short() {
-		n = min(n, 20)
-	}
-	for seed := uint64(1); seed <= n; seed++ {
+	for seed := uint64(1); seed <= seeds.InShort(*upstreamSeeds, 20); seed++ {
 		r := runUpstream(t, seed)
 		if r.Err != nil {
-			t.Fatal("with upstream's core, ", report(r))
+			t.Fatalf("with upstream's core, seed %d: %v\n%s", seed, r.Err, r.Story)
 		}
 		if seed <= 5 {
 			require.Equal(t, r, runUpstream(t, seed), "the same story")

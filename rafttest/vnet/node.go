@@ -54,12 +54,6 @@ type node struct {
 	wakes  uint64
 }
 
-// poller is a core with timers between ticks.
-type poller interface {
-	NextDeadline() (time.Duration, bool)
-	Poll()
-}
-
 // start makes the core from what the disk has.
 func (n *node) start() error {
 	cfg := &raft.Config{
@@ -248,11 +242,7 @@ func (n *node) deliver(responses []*pb.Message) {
 
 // planWake wakes the core at its next deadline.
 func (n *node) planWake() {
-	p, ok := any(n.rn).(poller)
-	if !ok {
-		return
-	}
-	at, ok := p.NextDeadline()
+	at, ok := n.rn.NextDeadline()
 	if !ok {
 		n.wakes++ // earlier plans are void
 		n.wakeAt = 0
@@ -267,7 +257,7 @@ func (n *node) planWake() {
 	n.later(at-n.c.agenda.Now(), func() {
 		if n.wakes == wake {
 			n.wakeAt = 0
-			p.Poll()
+			n.rn.Poll()
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/raft"
 )
 
 // Kind is the purpose of bytes.
@@ -62,12 +63,6 @@ func (t Traffic) Minus(o Traffic) Traffic {
 	return t
 }
 
-// Messages of coded replication, by their numbers on the wire.
-const (
-	msgUnits    = pb.MessageType(64)
-	msgUnitsAsk = pb.MessageType(65)
-)
-
 // classes of messages, in the order in which a card sends them.
 type class uint8
 
@@ -84,7 +79,7 @@ func classify(m *pb.Message) class {
 	switch m.GetType() {
 	case pb.MsgApp, pb.MsgSnap:
 		return bulk
-	case msgUnits:
+	case raft.MsgUnits:
 		return gossip
 	}
 	return control
@@ -101,7 +96,7 @@ func sizeOf(m *pb.Message) (k Kind, size, riders int) {
 		return appendKind, size, riderBytes(m)
 	case pb.MsgSnap:
 		return appendKind, size, 0
-	case msgUnits, msgUnitsAsk:
+	case raft.MsgUnits, raft.MsgUnitsAsk:
 		return gossipKind, size, 0
 	}
 	return Control, size, 0

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/raft"
 )
 
 // Bytes of riders are counted apart from the bytes of the carrier's own entry.
@@ -54,7 +55,7 @@ func TestRidersAreCounted(t *testing.T) {
 	_, _, riding, all = send(header(ecraft.Carrier, rider))
 	require.Equal(t, all, riding)
 
-	k, _, riding = sizeOf(&pb.Message{Type: msgUnits.Enum()})
+	k, _, riding = sizeOf(&pb.Message{Type: raft.MsgUnits.Enum()})
 	require.Equal(t, gossipKind, k)
 	require.Zero(t, riding)
 	k, _, _ = sizeOf(&pb.Message{Type: pb.MsgApp.Enum()})

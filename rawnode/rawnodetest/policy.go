@@ -36,18 +36,12 @@ func (f PolicyFactory) Validate() error {
 // [ecraft.Pacer] if the policy implements them, with a subtest for each rule.
 func TestPolicy(t *testing.T, f PolicyFactory) {
 	t.Helper()
-	if err := f.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	testAll(t, policyRules, f.trial)
+	testAll(t, f.Validate(), policyRules, f.trial)
 }
 
 // CheckPolicy is TestPolicy outside a test. The error joins a [RuleError] for each broken rule.
 func CheckPolicy(f PolicyFactory) error {
-	if err := f.Validate(); err != nil {
-		return err
-	}
-	return checkAll(policyRules, f.trial)
+	return checkAll(f.Validate(), policyRules, f.trial)
 }
 
 func (f PolicyFactory) trial(rule string) *trial { return &trial{f: f, rng: draws(rule)} }
@@ -103,7 +97,7 @@ func (t *trial) assign(p ecraft.Policy, r *ecraft.Round) ([]int, ecraft.Plan) {
 
 // each assigns many rounds, for groups of from to 9 voters, by policies that have observed traffic
 // with their followers and by new policies.
-func (t *trial) each(from int, check func(r *ecraft.Round, units []int, plan ecraft.Plan) error) error {
+func (t *trial) each(from int, check func(r *ecraft.Round, units []int, plan ecraft.Plan)) {
 	for n := from; n <= 9; n++ {
 		for try := range 30 {
 			p := t.f.New()
@@ -112,12 +106,9 @@ func (t *trial) each(from int, check func(r *ecraft.Round, units []int, plan ecr
 				t.watch(o, r, 40)
 			}
 			units, plan := t.assign(p, r)
-			if err := check(r, units, plan); err != nil {
-				return fmt.Errorf("%d voters, D %d, %d bytes, followers %+v, units %v, plan %+v: %w", n, r.Layout.D, r.Size, r.Followers, units, plan, err)
-			}
+			when(func() { check(r, units, plan) }, "%d voters, D %d, %d bytes, followers %+v, units %v, plan %+v", n, r.Layout.D, r.Size, r.Followers, units, plan)
 		}
 	}
-	return nil
 }
 
 // watch shows an observer some traffic with the followers of a round, and with others.
@@ -168,38 +159,36 @@ func (t *trial) watch(o ecraft.Observer, r *ecraft.Round, events int) {
 	r.Index, r.Now = index+1, t.now
 }
 
-func (t *trial) bounds() error {
-	return t.each(1, func(r *ecraft.Round, units []int, plan ecraft.Plan) error {
+func (t *trial) bounds() {
+	t.each(1, func(r *ecraft.Round, units []int, plan ecraft.Plan) {
 		for i, n := range units {
 			if n == garbage {
-				return fmt.Errorf("method Assign has left out follower %d", r.Followers[i].ID)
+				breaks("method Assign has left out follower %d", r.Followers[i].ID)
 			}
 			if n < 0 || n > r.Layout.D {
-				return fmt.Errorf("follower %d gets %d units, want 0 to %d", r.Followers[i].ID, n, r.Layout.D)
+				breaks("follower %d gets %d units, want 0 to %d", r.Followers[i].ID, n, r.Layout.D)
 			}
 		}
 		if plan.Level < 0 || plan.Level > ecraft.Levels(r.Voters) {
-			return fmt.Errorf("level %d, want 0 to %d", plan.Level, ecraft.Levels(r.Voters))
+			breaks("level %d, want 0 to %d", plan.Level, ecraft.Levels(r.Voters))
 		}
-		return nil
 	})
 }
 
-func (t *trial) enough() error {
-	return t.each(1, func(r *ecraft.Round, units []int, _ ecraft.Plan) error {
+func (t *trial) enough() {
+	t.each(1, func(r *ecraft.Round, units []int, _ ecraft.Plan) {
 		if !ecraft.Enough(r, units) {
-			return errors.New("the entry cannot commit although all that have units answer: see ecraft.Enough")
+			breaks("the entry cannot commit although all that have units answer: see ecraft.Enough")
 		}
-		return nil
 	})
 }
 
 // healthy checks the assignment without the units of followers that are silent.
-func (t *trial) healthy() error {
+func (t *trial) healthy() {
 	if t.f.Fixed {
-		return nil
+		return
 	}
-	return t.each(3, func(r *ecraft.Round, units []int, _ ecraft.Plan) error {
+	t.each(3, func(r *ecraft.Round, units []int, _ ecraft.Plan) {
 		answer, voters := slices.Clone(units), 1
 		for i, f := range r.Followers {
 			switch {
@@ -210,29 +199,27 @@ func (t *trial) healthy() error {
 			}
 		}
 		if voters > r.Voters/2 && !ecraft.Enough(r, answer) {
-			return fmt.Errorf("%d voters are healthy and do not lag, and the entry cannot commit with these alone", voters)
+			breaks("%d voters are healthy and do not lag, and the entry cannot commit with these alone", voters)
 		}
-		return nil
 	})
 }
 
-func (t *trial) small() error {
+func (t *trial) small() {
 	for n := 1; n <= 2; n++ {
 		for range 20 {
 			r := t.round(n)
 			units, plan := t.assign(t.f.New(), r)
 			if plan.Level != 1 || !ecraft.Enough(r, units) {
-				return fmt.Errorf("%d voters: units %v and level %d, want level 1, as nothing can be coded", n, units, plan.Level)
+				breaks("%d voters: units %v and level %d, want level 1, as nothing can be coded", n, units, plan.Level)
 			}
 		}
 	}
-	return nil
 }
 
-func (t *trial) honest() error {
-	return t.each(3, func(r *ecraft.Round, units []int, plan ecraft.Plan) error {
+func (t *trial) honest() {
+	t.each(3, func(r *ecraft.Round, units []int, plan ecraft.Plan) {
 		if plan.Predicted < 0 || plan.Silence < 0 {
-			return errors.New("a time is negative")
+			breaks("a time is negative")
 		}
 		var holders []int
 		for _, n := range units {
@@ -246,13 +233,12 @@ func (t *trial) honest() error {
 			sum += n
 		}
 		if plan.Level > 0 && len(holders) >= plan.Level && sum < r.Layout.D {
-			return fmt.Errorf("level %d, and the %d followers that hold least have %d units together, want %d", plan.Level, plan.Level, sum, r.Layout.D)
+			breaks("level %d, and the %d followers that hold least have %d units together, want %d", plan.Level, plan.Level, sum, r.Layout.D)
 		}
-		return nil
 	})
 }
 
-func (t *trial) borrowed() error {
+func (t *trial) borrowed() {
 	kept, fresh := t.f.New(), t.f.New()
 	for range 200 {
 		r := t.round(3 + t.rng.IntN(7))
@@ -260,11 +246,11 @@ func (t *trial) borrowed() error {
 		before.Followers = slices.Clone(r.Followers)
 		units, plan := t.assign(kept, r)
 		if !reflect.DeepEqual(*r, before) {
-			return fmt.Errorf("method Assign has changed the round: it was %+v, and is %+v", before, *r)
+			breaks("method Assign has changed the round: it was %+v, and is %+v", before, *r)
 		}
 		same, again := t.assign(fresh, &before)
 		if !slices.Equal(units, same) || plan != again {
-			return fmt.Errorf("units %v and plan %+v, where another policy, whose rounds stay as they are, has %v and %+v: what Assign gets must not be kept", units, plan, same, again)
+			breaks("units %v and plan %+v, where another policy, whose rounds stay as they are, has %v and %+v: what Assign gets must not be kept", units, plan, same, again)
 		}
 		for i := range r.Followers { // the caller may use the memory again
 			r.Followers[i] = ecraft.Member{ID: 99}
@@ -272,10 +258,9 @@ func (t *trial) borrowed() error {
 		}
 		r.Voters, r.Layout, r.Size = 1, ecraft.Layout{}, 0
 	}
-	return nil
 }
 
-func (t *trial) repeats() error {
+func (t *trial) repeats() {
 	for n := 3; n <= 9; n++ {
 		seed := t.rng.Uint64()
 		var first []string
@@ -295,17 +280,16 @@ func (t *trial) repeats() error {
 			if try == 0 {
 				first = got
 			} else if !slices.Equal(got, first) {
-				return fmt.Errorf("%d voters: a second policy that gets the same assigns something else", n)
+				breaks("%d voters: a second policy that gets the same assigns something else", n)
 			}
 		}
 	}
-	return nil
 }
 
 // observes mixes all calls, also calls about nodes that are no members.
-func (t *trial) observes() error {
+func (t *trial) observes() {
 	if _, ok := t.f.New().(ecraft.Observer); !ok {
-		return nil
+		return
 	}
 	for range 50 {
 		p := t.f.New()
@@ -323,16 +307,15 @@ func (t *trial) observes() error {
 			t.watch(o, r, 10)
 			t.now += time.Second
 			if units, plan := t.assign(p, r); !ecraft.Enough(r, units) {
-				return fmt.Errorf("units %v and plan %+v of round %+v: the entry cannot commit", units, plan, *r)
+				breaks("units %v and plan %+v of round %+v: the entry cannot commit", units, plan, *r)
 			}
 		}
 	}
-	return nil
 }
 
-func (t *trial) paces() error {
+func (t *trial) paces() {
 	if _, ok := t.f.New().(ecraft.Pacer); !ok {
-		return nil
+		return
 	}
 	for range 50 {
 		p := t.f.New()
@@ -346,9 +329,8 @@ func (t *trial) paces() error {
 		}
 		for _, f := range r.Followers {
 			if room := pacer.Room(f.ID, 1+t.rng.Uint64N(100), time.Duration(t.rng.Int64N(int64(time.Minute)))); room <= 0 {
-				return fmt.Errorf("method Room for follower %d is %d although nothing is on its way: it would never catch up", f.ID, room)
+				breaks("method Room for follower %d is %d although nothing is on its way: it would never catch up", f.ID, room)
 			}
 		}
 	}
-	return nil
 }

@@ -42,14 +42,51 @@ func Broken(err error) (rules []string) {
 	return rules
 }
 
-// rule is a promise of a contract. S holds the state that check needs.
+// rule is a promise of a contract. S holds the state that check needs; check calls breaks if the promise is not kept.
 type rule[S any] struct {
 	name  string
-	check func(S) error
+	check func(S)
 }
 
-// checkAll checks all rules, each with a new subject.
-func checkAll[S any](rules []rule[S], subject func(rule string) S) error {
+// brokenRule is the panic value of a check that finds a rule broken.
+type brokenRule struct{ err error }
+
+// breaks ends a check: the rule is broken.
+func breaks(format string, args ...any) { panic(brokenRule{fmt.Errorf(format, args...)}) }
+
+// must ends a check if there is an error.
+func must(err error) {
+	if err != nil {
+		panic(brokenRule{err})
+	}
+}
+
+// calls ends a check if a call returns an error.
+func calls(what string, err error) {
+	if err != nil {
+		breaks("%s: %w", what, err)
+	}
+}
+
+// when puts words before what a part of a check finds.
+func when(part func(), format string, args ...any) {
+	defer func() {
+		x := recover()
+		if b, ok := x.(brokenRule); ok {
+			x = brokenRule{fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), b.err)}
+		}
+		if x != nil {
+			panic(x)
+		}
+	}()
+	part()
+}
+
+// checkAll checks all rules, each with a new subject, unless the factory of subjects is invalid.
+func checkAll[S any](invalid error, rules []rule[S], subject func(rule string) S) error {
+	if invalid != nil {
+		return invalid
+	}
 	var errs []error
 	for _, r := range rules {
 		if err := r.run(subject(r.name)); err != nil {
@@ -60,7 +97,11 @@ func checkAll[S any](rules []rule[S], subject func(rule string) S) error {
 }
 
 // testAll is checkAll with a subtest for each rule.
-func testAll[S any](t *testing.T, rules []rule[S], subject func(rule string) S) {
+func testAll[S any](t *testing.T, invalid error, rules []rule[S], subject func(rule string) S) {
+	t.Helper()
+	if invalid != nil {
+		t.Fatal(invalid)
+	}
 	for _, r := range rules {
 		t.Run(r.name, func(t *testing.T) {
 			if err := r.run(subject(r.name)); err != nil {
@@ -73,7 +114,7 @@ func testAll[S any](t *testing.T, rules []rule[S], subject func(rule string) S) 
 // run runs a rule, and reports a panic, or a check that does not end, as a violation.
 func (r rule[S]) run(s S) error {
 	done := make(chan error, 1)
-	go func() { done <- guarded(func() error { return r.check(s) }) }()
+	go func() { done <- guarded(func() { r.check(s) }) }()
 	var err error
 	select {
 	case err = <-done:
@@ -86,14 +127,30 @@ func (r rule[S]) run(s S) error {
 	return &RuleError{r.name, err}
 }
 
-// guarded makes a panic an error.
-func guarded(f func() error) (err error) {
+// guarded runs a check, or a part that has a goroutine of its own, and returns what it finds. A panic is a finding, too.
+func guarded(f func()) (err error) {
 	defer func() {
-		if x := recover(); x != nil {
+		switch x := recover().(type) {
+		case nil:
+		case brokenRule:
+			err = x.err
+		default:
 			err = fmt.Errorf("panic: %v\n%s", x, debug.Stack())
 		}
 	}()
-	return f()
+	f()
+	return nil
+}
+
+// within ends a check if f does not return within a time.
+func within(limit time.Duration, what string, f func()) {
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	select {
+	case <-done:
+	case <-time.After(limit):
+		breaks("%s does not return", what)
+	}
 }
 
 // draws returns the randomness of a rule, the same in each run, so that a failure repeats.

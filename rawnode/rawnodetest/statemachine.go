@@ -64,19 +64,13 @@ func (f StateMachineFactory) Validate() error {
 // subtest for each rule. With the race detector the suite finds more.
 func TestStateMachine(t *testing.T, f StateMachineFactory) {
 	t.Helper()
-	if err := f.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	testAll(t, stateMachineRules, f.stage)
+	testAll(t, f.Validate(), stateMachineRules, f.stage)
 }
 
 // CheckStateMachine is TestStateMachine outside a test. The error joins a [RuleError] for each
 // broken rule.
 func CheckStateMachine(f StateMachineFactory) error {
-	if err := f.Validate(); err != nil {
-		return err
-	}
-	return checkAll(stateMachineRules, f.stage)
+	return checkAll(f.Validate(), stateMachineRules, f.stage)
 }
 
 func (f StateMachineFactory) stage(rule string) *stage { return &stage{f: f, rng: draws(rule)} }
@@ -104,54 +98,44 @@ type subject struct {
 }
 
 // fresh opens an empty state machine, for a new host.
-func (s *stage) fresh() (*subject, error) {
+func (s *stage) fresh() *subject {
 	dir, err := newDir(s.f.OnDisk)
-	if err != nil {
-		return nil, err
+	must(err)
+	m, index, host := s.open(dir)
+	if index != 0 || len(host) > 0 {
+		breaks("method Load of an empty state returns index %d and %d bytes of the host, want 0 and none", index, len(host))
 	}
-	m, index, host, err := s.open(dir)
-	if err == nil && (index != 0 || len(host) > 0) {
-		err = fmt.Errorf("method Load of an empty state returns index %d and %d bytes of the host, want 0 and none", index, len(host))
-	}
-	return m, err
+	return m
 }
 
 // applied tells a story, and returns a fresh state machine that has applied the first n batches.
-func (s *stage) applied(batches, n int) (*story, *subject, error) {
-	t, err := s.tell(batches)
-	if err != nil {
-		return nil, nil, err
-	}
-	m, err := s.fresh()
-	if err != nil {
-		return nil, nil, err
-	}
-	return t, m, m.apply(t, 0, n)
+func (s *stage) applied(batches, n int) (*story, *subject) {
+	t := s.tell(batches)
+	m := s.fresh()
+	m.apply(t, 0, n)
+	return t, m
 }
 
 // restored returns a fresh state machine that has restored a snapshot, and is as after n batches of a story.
-func (s *stage) restored(meta rawnode.SnapshotMeta, body io.Reader, t *story, n int) (*subject, error) {
-	m, err := s.fresh()
-	if err != nil {
-		return nil, err
-	}
-	return m, m.restored(meta, body, t, n)
+func (s *stage) restored(meta rawnode.SnapshotMeta, body io.Reader, t *story, n int) *subject {
+	m := s.fresh()
+	m.restored(meta, body, t, n)
+	return m
 }
 
 // open opens the state machine of a directory, and loads the state.
-func (s *stage) open(dir Dir) (m *subject, index uint64, host []byte, err error) {
+func (s *stage) open(dir Dir) (m *subject, index uint64, host []byte) {
 	m = &subject{s: s, dir: dir}
-	if m.sm, err = s.f.Open(dir); err != nil {
-		return m, 0, nil, fmt.Errorf("function Open: %w", err)
-	}
+	var err error
+	m.sm, err = s.f.Open(dir)
+	calls("function Open", err)
 	s.machine = append(s.machine, m)
 	if m.sm == nil {
-		return m, 0, nil, errors.New("function Open returns nil, and no error")
+		breaks("function Open returns nil, and no error")
 	}
-	if index, host, err = m.sm.Load(); err != nil {
-		err = fmt.Errorf("method Load: %w", err)
-	}
-	return m, index, host, err
+	index, host, err = m.sm.Load()
+	calls("method Load", err)
+	return m, index, host
 }
 
 // end closes the state machine in good order.
@@ -164,28 +148,29 @@ func (m *subject) end() {
 
 // crashed returns the state machine that a crash at this moment leaves, opened again. The crashed
 // state machine is not used any more.
-func (m *subject) crashed(power bool) (*subject, uint64, []byte, error) {
+func (m *subject) crashed(power bool) (*subject, uint64, []byte) {
 	dir, err := m.dir.crashed(power)
 	m.end()
-	if err != nil {
-		return nil, 0, nil, err
-	}
+	must(err)
 	return m.s.open(dir)
 }
 
-func (m *subject) read() (string, error) {
+func (m *subject) read() string {
 	text, err := m.s.f.Read(m.sm)
-	if err != nil {
-		err = fmt.Errorf("function Read: %w", err)
-	}
-	return text, err
+	calls("function Read", err)
+	return text
 }
 
-func (m *subject) flush() error {
-	if m.s.f.Flush == nil {
-		return nil
+func (m *subject) flush() {
+	if m.s.f.Flush != nil {
+		calls("function Flush", m.s.f.Flush(m.sm))
 	}
-	return m.s.f.Flush(m.sm)
+}
+
+func (m *subject) durable() uint64 {
+	index, err := m.sm.Durable()
+	calls("method Durable", err)
+	return index
 }
 
 // story is a sequence of batches, and the expected results.
@@ -216,7 +201,7 @@ func (t *story) at(index uint64) (int, bool) {
 
 // tell draws a story of n batches, and learns the expected results from a state machine that gets a
 // single command at a time.
-func (s *stage) tell(n int) (*story, error) {
+func (s *stage) tell(n int) *story {
 	t := &story{}
 	index := uint64(0)
 	for i := range n {
@@ -230,20 +215,14 @@ func (s *stage) tell(n int) (*story, error) {
 		}
 		t.batches = append(t.batches, b)
 	}
-	return t, s.learn(t)
+	s.learn(t)
+	return t
 }
 
-func (s *stage) learn(t *story) error {
-	m, err := s.fresh()
-	if err != nil {
-		return err
-	}
+func (s *stage) learn(t *story) {
+	m := s.fresh()
 	defer m.end()
-	text, err := m.read()
-	if err != nil {
-		return err
-	}
-	t.results, t.states, t.hosts = nil, []string{text}, [][]byte{nil}
+	t.results, t.states, t.hosts = nil, []string{m.read()}, [][]byte{nil}
 	index, host := uint64(0), []byte(nil)
 	for _, b := range t.batches {
 		var results []any
@@ -253,26 +232,20 @@ func (s *stage) learn(t *story) error {
 			if err == nil && len(got) != 1 {
 				err = fmt.Errorf("%d results of 1 command", len(got))
 			}
-			if err != nil {
-				return fmt.Errorf("method Apply of one command: %w", err)
-			}
+			calls("method Apply of one command", err)
 			results = append(results, got[0])
-		}
-		if text, err = m.read(); err != nil {
-			return err
 		}
 		if b.Host != nil {
 			host = b.Host
 		}
-		t.results, t.states, t.hosts = append(t.results, results), append(t.states, text), append(t.hosts, host)
+		t.results, t.states, t.hosts = append(t.results, results), append(t.states, m.read()), append(t.hosts, host)
 	}
-	return nil
 }
 
 // modelled compares a story with the model.
-func (s *stage) modelled(t *story) error {
+func (s *stage) modelled(t *story) {
 	if s.f.Model == nil {
-		return nil
+		return
 	}
 	model, text := s.f.Model(), t.states[0]
 	for i, b := range t.batches {
@@ -280,33 +253,31 @@ func (s *stage) modelled(t *story) error {
 			text = model(c)
 		}
 		if text != t.states[i+1] {
-			return fmt.Errorf("after %d batches, one command at a time, readers see %s", i+1, differ(t.states[i+1], text))
+			breaks("after %d batches, one command at a time, readers see %s", i+1, differ(t.states[i+1], text))
 		}
 	}
-	return nil
 }
 
 // apply applies batches from to until of a story, and compares the results.
-func (m *subject) apply(t *story, from, until int) error {
+func (m *subject) apply(t *story, from, until int) {
 	for i := from; i < until; i++ {
 		b := copyBatch(t.batches[i])
 		results, err := m.sm.Apply(b)
 		if err != nil {
-			return fmt.Errorf("method Apply of index %d: %w", b.Index, err)
+			breaks("method Apply of index %d: %w", b.Index, err)
 		}
 		if len(results) != len(b.Commands) {
-			return fmt.Errorf("method Apply of index %d: %d results of %d commands, want one for each", b.Index, len(results), len(b.Commands))
+			breaks("method Apply of index %d: %d results of %d commands, want one for each", b.Index, len(results), len(b.Commands))
 		}
 		for k := range results {
 			if !sameResult(results[k], t.results[i][k]) {
-				return fmt.Errorf("method Apply of index %d: the result of command %d is %v, at another replica %v", b.Index, k, results[k], t.results[i][k])
+				breaks("method Apply of index %d: the result of command %d is %v, at another replica %v", b.Index, k, results[k], t.results[i][k])
 			}
 		}
 		if !reflect.DeepEqual(b, copyBatch(t.batches[i])) {
-			return fmt.Errorf("method Apply of index %d has changed the batch that it was given", b.Index)
+			breaks("method Apply of index %d has changed the batch that it was given", b.Index)
 		}
 	}
-	return nil
 }
 
 // copyBatch returns a copy of a batch that shares no memory with the batch.
@@ -332,31 +303,30 @@ func sameResult(a, b any) bool {
 }
 
 // is compares the text of Read with the state after n batches.
-func (m *subject) is(t *story, n int) error {
-	text, err := m.read()
-	if err != nil {
-		return err
+func (m *subject) is(t *story, n int) {
+	if text := m.read(); text != t.states[n] {
+		breaks("at index %d readers see %s", t.index(n), differ(text, t.states[n]))
 	}
-	if text != t.states[n] {
-		return fmt.Errorf("at index %d readers see %s", t.index(n), differ(text, t.states[n]))
-	}
-	return nil
 }
 
 // survived compares the results of Load, and the state, with the story, and returns the number of
 // batches in the state.
-func (m *subject) survived(t *story, index uint64, host []byte) (int, error) {
+func (m *subject) survived(t *story, index uint64, host []byte) int {
 	n, ok := t.at(index)
 	if !ok {
-		return 0, fmt.Errorf("method Load returns index %d, where no batch ended", index)
+		breaks("method Load returns index %d, where no batch ended", index)
 	}
 	if string(host) != string(t.hosts[n]) {
-		return n, fmt.Errorf("method Load returns index %d with the host's bytes %q, want %q, as of that index", index, host, t.hosts[n])
+		breaks("method Load returns index %d with the host's bytes %q, want %q, as of that index", index, host, t.hosts[n])
 	}
-	if err := m.is(t, n); err != nil {
-		return n, fmt.Errorf("method Load returns index %d, and %w", index, err)
-	}
-	return n, nil
+	when(func() { m.is(t, n) }, "method Load returns index %d", index)
+	return n
+}
+
+// replay compares what has survived, and has the log replay the rest, up to n batches.
+func (m *subject) replay(t *story, index uint64, host []byte, n int) {
+	m.apply(t, m.survived(t, index, host), n)
+	when(func() { m.is(t, n) }, "the log was replayed from index %d", index)
 }
 
 // differ shows the first difference of two texts.

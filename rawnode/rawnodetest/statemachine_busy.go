@@ -6,18 +6,13 @@ package rawnodetest
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"sync"
-	"time"
 
 	"github.com/weftraft/weft/rawnode"
 )
 
-func ruleConcurrent(s *stage) error {
-	t, m, err := s.applied(60, 0)
-	if err != nil {
-		return err
-	}
+func ruleConcurrent(s *stage) {
+	t, m := s.applied(60, 0)
 	var wg sync.WaitGroup
 	quit := make(chan struct{})
 	type copied struct {
@@ -27,102 +22,57 @@ func ruleConcurrent(s *stage) error {
 	var taken []copied
 	var failed error
 	wg.Go(func() {
-		failed = guarded(func() error {
+		failed = guarded(func() {
 			for {
 				select {
 				case <-quit:
-					return nil
+					return
 				default:
 				}
 				snap, err := m.sm.Snapshot()
-				if err != nil {
-					return fmt.Errorf("method Snapshot: %w", err)
+				calls("method Snapshot", err)
+				c := copied{snap.Meta(), drain(snap)}
+				if c.meta.Index > 0 {
+					taken = append(taken, c)
 				}
-				meta := snap.Meta()
-				body, err := drain(snap)
-				if err != nil {
-					return err
-				}
-				if meta.Index > 0 {
-					taken = append(taken, copied{meta, body})
-				}
-				if _, err := m.sm.Durable(); err != nil {
-					return fmt.Errorf("method Durable: %w", err)
-				}
+				m.durable()
 			}
 		})
 	})
-	err = m.apply(t, 0, 60)
+	err := guarded(func() { m.apply(t, 0, 60) })
 	close(quit)
 	wg.Wait()
-	if err := errors.Join(err, failed); err != nil {
-		return err
-	}
+	must(errors.Join(err, failed))
 	for i, c := range taken {
 		if i%max(1, len(taken)/8) != 0 {
 			continue
 		}
-		n, ok := t.at(c.meta.Index)
-		if !ok {
-			return fmt.Errorf("a snapshot taken during Apply is of index %d, where no batch ended", c.meta.Index)
-		}
-		if err := metaIs(c.meta, t, n); err != nil {
-			return fmt.Errorf("taken during Apply: %w", err)
-		}
-		other, err := s.restored(c.meta, bytes.NewReader(c.body), t, n)
-		if err != nil {
-			return fmt.Errorf("a snapshot taken during Apply: %w", err)
-		}
-		other.end()
+		when(func() {
+			n, ok := t.at(c.meta.Index)
+			if !ok {
+				breaks("it is of index %d, where no batch ended", c.meta.Index)
+			}
+			metaIs(c.meta, t, n)
+			s.restored(c.meta, bytes.NewReader(c.body), t, n).end()
+		}, "a snapshot taken during Apply")
 	}
-	return m.is(t, 60)
-}
-
-// within returns an error if f does not return within patience.
-func within(what string, f func()) error {
-	done := make(chan struct{})
-	go func() { defer close(done); f() }()
-	select {
-	case <-done:
-		return nil
-	case <-time.After(patience):
-		return fmt.Errorf("%s does not return", what)
-	}
+	m.is(t, 60)
 }
 
 // ruleInterrupt interrupts a state machine at the end of a host, and continues with another host.
-func ruleInterrupt(s *stage) error {
-	t, m, err := s.applied(20, 0)
-	if err != nil {
-		return err
-	}
+func ruleInterrupt(s *stage) {
+	t, m := s.applied(20, 0)
 	i, ok := m.sm.(rawnode.Interruptible)
 	if !ok {
-		return nil // without Interruptible, a state machine promises not to wait
+		return // without Interruptible, a state machine promises not to wait
 	}
-	if err := m.apply(t, 0, 10); err != nil {
-		return err
-	}
-	if err := within("Interrupt", func() { i.Interrupt(errors.New("the host has stopped")) }); err != nil {
-		return err
-	}
-	if err := within("Apply after Interrupt", func() { _, _ = m.sm.Apply(copyBatch(t.batches[10])) }); err != nil {
-		return err
-	}
+	m.apply(t, 0, 10)
+	within(patience, "Interrupt", func() { i.Interrupt(errors.New("the host has stopped")) })
+	within(patience, "Apply after Interrupt", func() { _, _ = m.sm.Apply(copyBatch(t.batches[10])) })
 	var index uint64
 	var host []byte
-	if err := within("Load after Interrupt", func() { index, host, err = m.sm.Load() }); err != nil {
-		return err
-	}
-	if err != nil {
-		return fmt.Errorf("method Load after Interrupt: %w", err)
-	}
-	n, err := m.survived(t, index, host)
-	if err != nil {
-		return fmt.Errorf("after Interrupt: %w", err)
-	}
-	if err := m.apply(t, n, 20); err != nil {
-		return fmt.Errorf("for the next host: %w", err)
-	}
-	return m.is(t, 20)
+	var err error
+	within(patience, "Load after Interrupt", func() { index, host, err = m.sm.Load() })
+	calls("method Load after Interrupt", err)
+	when(func() { m.replay(t, index, host, 20) }, "after Interrupt, for the next host")
 }

@@ -5,14 +5,13 @@ package rawnodetest
 
 import (
 	"bytes"
-	"fmt"
 
 	"github.com/weftraft/weft/rawnode"
 )
 
 // ruleBytes applies commands with bytes that are no UTF-8. A state that writes strings as JSON writes
 // U+FFFD for each such byte: two keys become one, and only at replicas that read the state back.
-func ruleBytes(s *stage) error {
+func ruleBytes(s *stage) {
 	t := &story{}
 	for i := range 12 {
 		c := s.f.Command(s.rng)
@@ -27,32 +26,15 @@ func ruleBytes(s *stage) error {
 		t.batches = append(t.batches, b)
 	}
 	const half = 12
-	if err := s.learn(t); err != nil {
-		return fmt.Errorf("commands with a byte that is no UTF-8: a state that refuses such a command returns an error as the result: %w", err)
-	}
-	m, err := s.fresh()
-	if err != nil {
-		return err
-	}
-	if err := m.apply(t, 0, half); err != nil {
-		return err
-	}
-	snap, err := m.snap(t, half)
-	if err != nil {
-		return err
-	}
-	body, err := drain(snap)
-	if err != nil {
-		return err
-	}
-	other, err := s.restored(snap.Meta(), bytes.NewReader(body), t, half)
-	if err != nil {
-		return fmt.Errorf("%w: %s", err, keepBytes)
-	}
-	if err := other.apply(t, half, len(t.batches)); err != nil {
-		return fmt.Errorf("after a restored snapshot, %w: %s", err, keepBytes)
-	}
-	return nil
+	when(func() { s.learn(t) }, "commands with a byte that is no UTF-8: a state that refuses such a command returns an error as the result")
+	when(func() {
+		m := s.fresh()
+		m.apply(t, 0, half)
+		snap := m.snap(t, half)
+		body := drain(snap)
+		other := s.restored(snap.Meta(), bytes.NewReader(body), t, half)
+		when(func() { other.apply(t, half, len(t.batches)) }, "after a restored snapshot")
+	}, keepBytes)
 }
 
 // keepBytes is what to do about a violation.

@@ -38,263 +38,157 @@ var stateMachineRules = []rule[*stage]{
 }
 
 // ruled closes the state machines of a rule after the check.
-func ruled(check func(*stage) error) func(*stage) error {
-	return func(s *stage) error {
+func ruled(check func(*stage)) func(*stage) {
+	return func(s *stage) {
 		defer s.done()
-		return check(s)
+		check(s)
 	}
 }
 
-func ruleEmpty(s *stage) error {
-	m, err := s.fresh()
-	if err != nil {
-		return err
-	}
+func ruleEmpty(s *stage) {
+	m := s.fresh()
 	if d, err := m.sm.Durable(); err != nil || d != 0 {
-		return fmt.Errorf("method Durable of an empty state returns %d and error %v, want 0 and none", d, fmt.Sprint(err))
+		breaks("method Durable of an empty state returns %d and error %v, want 0 and none", d, fmt.Sprint(err))
 	}
 	for _, power := range []bool{true, false} {
 		var index uint64
 		var host []byte
-		if m, index, host, err = m.crashed(power); err != nil {
-			return err
-		}
-		if index != 0 || len(host) > 0 {
-			return fmt.Errorf("method Load of an empty state returns index %d and host's bytes %q after a crash, want 0 and none", index, host)
+		if m, index, host = m.crashed(power); index != 0 || len(host) > 0 {
+			breaks("method Load of an empty state returns index %d and host's bytes %q after a crash, want 0 and none", index, host)
 		}
 	}
-	return nil
 }
 
-func ruleResults(s *stage) error {
-	t, err := s.tell(60)
-	if err != nil {
-		return err
-	}
-	if err := s.modelled(t); err != nil {
-		return err
-	}
-	m, err := s.fresh()
-	if err != nil {
-		return err
-	}
+func ruleResults(s *stage) {
+	t, m := s.applied(60, 0)
+	s.modelled(t)
 	for n := range t.batches {
-		if err := m.apply(t, n, n+1); err != nil {
-			return err
-		}
-		if err := m.is(t, n+1); err != nil {
-			return err
-		}
+		m.apply(t, n, n+1)
+		m.is(t, n+1)
 	}
-	return nil
 }
 
 // ruleWhole reads as often as possible while a large batch is applied.
-func ruleWhole(s *stage) error {
-	t, err := s.tell(1)
-	if err != nil {
-		return err
-	}
+func ruleWhole(s *stage) {
+	t := s.tell(1)
 	for len(t.batches[0].Commands) < 40 {
 		t.batches[0].Commands = append(t.batches[0].Commands, s.f.Command(s.rng))
 	}
-	if err := s.learn(t); err != nil {
-		return err
-	}
-	m, err := s.fresh()
-	if err != nil {
-		return err
-	}
+	s.learn(t)
+	m := s.fresh()
 	applied := make(chan error, 1)
-	go func() { applied <- guarded(func() error { return m.apply(t, 0, 1) }) }()
+	go func() { applied <- guarded(func() { m.apply(t, 0, 1) }) }()
 	for {
-		text, err := m.read()
-		if err != nil {
-			return err
-		}
-		if text != t.states[0] && text != t.states[1] {
-			return fmt.Errorf("during a batch, readers see %s", differ(text, t.states[1]))
+		if text := m.read(); text != t.states[0] && text != t.states[1] {
+			breaks("during a batch, readers see %s", differ(text, t.states[1]))
 		}
 		select {
 		case err := <-applied:
-			if err != nil {
-				return err
-			}
-			return m.is(t, 1)
+			must(err)
+			m.is(t, 1)
+			return
 		default:
 		}
 	}
 }
 
-func ruleKept(s *stage) error {
-	t, err := s.tell(12)
-	if err != nil {
-		return err
-	}
+func ruleKept(s *stage) {
+	t := s.tell(12)
 	for _, n := range []int{1, 5, 12} {
-		m, err := s.fresh()
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(m.apply(t, 0, n), m.flush()); err != nil {
-			return err
-		}
+		m := s.fresh()
+		m.apply(t, 0, n)
+		m.flush()
 		dir := m.dir
 		m.end()
-		m, index, host, err := s.open(dir)
-		if err != nil {
-			return err
-		}
-		from, err := m.survived(t, index, host)
-		if err != nil {
-			return fmt.Errorf("after Close: %w", err)
-		}
-		// The log replays the rest.
-		if err := m.apply(t, from, len(t.batches)); err != nil {
-			return err
-		}
-		if err := m.is(t, len(t.batches)); err != nil {
-			return fmt.Errorf("after the log was replayed from index %d: %w", index, err)
-		}
+		m, index, host := s.open(dir)
+		when(func() { m.replay(t, index, host, len(t.batches)) }, "after Close")
 	}
-	return nil
 }
 
-func ruleDurable(s *stage) error {
-	t, err := s.tell(40)
-	if err != nil {
-		return err
-	}
+func ruleDurable(s *stage) {
+	t := s.tell(40)
 	for _, power := range []bool{true, false} {
-		m, err := s.fresh()
-		if err != nil {
-			return err
-		}
+		m := s.fresh()
 		var durable uint64
 		for n := range t.batches {
-			if err := m.apply(t, n, n+1); err != nil {
-				return err
-			}
+			m.apply(t, n, n+1)
 			if s.rng.IntN(10) == 0 {
-				if err := m.flush(); err != nil {
-					return fmt.Errorf("function Flush: %w", err)
-				}
+				m.flush()
 			}
-			d, err := m.sm.Durable()
-			if err != nil {
-				return fmt.Errorf("method Durable: %w", err)
-			}
+			d := m.durable()
 			if d < durable || d > t.index(n+1) {
-				return fmt.Errorf("method Durable returns %d after %d, for a state at index %d: it does not go back, nor beyond the state", d, durable, t.index(n+1))
+				breaks("method Durable returns %d after %d, for a state at index %d: it does not go back, nor beyond the state", d, durable, t.index(n+1))
 			}
 			durable = d
-			if err := m.keeps(t, durable, power); err != nil {
-				return err
-			}
+			m.keeps(t, durable, power)
 		}
 	}
-	return nil
 }
 
 // keeps opens and checks the state that a crash at this moment would leave, while the present state
 // machine stays in use.
-func (m *subject) keeps(t *story, durable uint64, power bool) error {
+func (m *subject) keeps(t *story, durable uint64, power bool) {
 	dir, err := m.dir.crashed(power)
-	if err != nil {
-		return err
-	}
-	left, index, host, err := m.s.open(dir)
-	if err != nil {
-		return fmt.Errorf("after a crash: %w", err)
-	}
-	defer left.end()
-	if index < durable {
-		return fmt.Errorf("method Durable said %d, and after a crash the state is at index %d: the log may be gone from there on", durable, index)
-	}
-	if _, err = left.survived(t, index, host); err != nil {
-		return fmt.Errorf("after a crash: %w", err)
-	}
-	return nil
+	must(err)
+	when(func() {
+		left, index, host := m.s.open(dir)
+		defer left.end()
+		if index < durable {
+			breaks("the state is at index %d, and method Durable had said %d: the log may be gone from there on", index, durable)
+		}
+		left.survived(t, index, host)
+	}, "after a crash")
 }
 
-func ruleCrash(s *stage) error {
-	t, m, err := s.applied(50, 0)
-	if err != nil {
-		return err
-	}
+func ruleCrash(s *stage) {
+	t, m := s.applied(50, 0)
 	for n := 0; n < len(t.batches); {
 		to := min(n+1+s.rng.IntN(5), len(t.batches))
-		if err := m.apply(t, n, to); err != nil {
-			return err
-		}
+		m.apply(t, n, to)
 		if s.rng.IntN(3) == 0 {
-			if err := m.flush(); err != nil {
-				return fmt.Errorf("function Flush: %w", err)
-			}
+			m.flush()
 		}
 		if n = to; s.rng.IntN(2) == 0 {
 			continue
 		}
 		var index uint64
 		var host []byte
-		if m, index, host, err = m.crashed(s.rng.IntN(2) == 0); err != nil {
-			return err
-		}
-		from, err := m.survived(t, index, host)
-		if err != nil {
-			return fmt.Errorf("after a crash: %w", err)
-		}
-		if err := m.apply(t, from, n); err != nil {
-			return fmt.Errorf("after a crash: %w", err)
-		}
-		if err := m.is(t, n); err != nil {
-			return fmt.Errorf("after a crash, and the log replayed from index %d: %w", index, err)
-		}
+		m, index, host = m.crashed(s.rng.IntN(2) == 0)
+		when(func() { m.replay(t, index, host, n) }, "after a crash")
 	}
-	return m.is(t, len(t.batches))
+	m.is(t, len(t.batches))
 }
 
 // snap opens a snapshot and checks the snapshot's index and host bytes.
-func (m *subject) snap(t *story, n int) (rawnode.Snapshot, error) {
+func (m *subject) snap(t *story, n int) rawnode.Snapshot {
 	snap, err := m.sm.Snapshot()
-	if err != nil {
-		return nil, fmt.Errorf("method Snapshot: %w", err)
-	}
+	calls("method Snapshot", err)
 	if snap == nil {
-		return nil, errors.New("method Snapshot returns nil, and no error")
+		breaks("method Snapshot returns nil, and no error")
 	}
-	return snap, metaIs(snap.Meta(), t, n)
+	metaIs(snap.Meta(), t, n)
+	return snap
 }
 
-func metaIs(meta rawnode.SnapshotMeta, t *story, n int) error {
+func metaIs(meta rawnode.SnapshotMeta, t *story, n int) {
 	if meta.Index != t.index(n) || string(meta.Host) != string(t.hosts[n]) {
-		return fmt.Errorf("the snapshot is of index %d with the host's bytes %q, want %d and %q", meta.Index, meta.Host, t.index(n), t.hosts[n])
+		breaks("the snapshot is of index %d with the host's bytes %q, want %d and %q", meta.Index, meta.Host, t.index(n), t.hosts[n])
 	}
-	return nil
 }
 
 // restored restores a snapshot into a state machine, and compares.
-func (m *subject) restored(meta rawnode.SnapshotMeta, body io.Reader, t *story, n int) error {
-	if err := m.sm.Restore(meta, body); err != nil {
-		return fmt.Errorf("method Restore: %w", err)
-	}
-	if err := m.is(t, n); err != nil {
-		return fmt.Errorf("restored, %w", err)
-	}
-	return nil
+func (m *subject) restored(meta rawnode.SnapshotMeta, body io.Reader, t *story, n int) {
+	calls("method Restore", m.sm.Restore(meta, body))
+	when(func() { m.is(t, n) }, "restored")
 }
 
 // drain reads a snapshot to its end and closes the snapshot.
-func drain(snap rawnode.Snapshot) ([]byte, error) {
+func drain(snap rawnode.Snapshot) []byte {
 	body, err := io.ReadAll(snap)
-	if err != nil {
-		return nil, fmt.Errorf("read a snapshot: %w", err)
-	}
+	calls("read a snapshot", err)
 	if n, err := snap.Read(make([]byte, 8)); n != 0 || !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("behind its end, Read of a snapshot returns %d bytes and error %v, want 0 and io.EOF", n, fmt.Sprint(err))
+		breaks("behind its end, Read of a snapshot returns %d bytes and error %v, want 0 and io.EOF", n, fmt.Sprint(err))
 	}
-	if err := snap.Close(); err != nil {
-		return nil, fmt.Errorf("close a snapshot: %w", err)
-	}
-	return body, nil
+	calls("close a snapshot", snap.Close())
+	return body
 }

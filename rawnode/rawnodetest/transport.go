@@ -41,19 +41,13 @@ func (f TransportFactory) Validate() error {
 // each rule. With the race detector the suite finds more.
 func TestTransport(t *testing.T, f TransportFactory) {
 	t.Helper()
-	if err := f.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	testAll(t, transportRules, f.stage)
+	testAll(t, f.Validate(), transportRules, f.stage)
 }
 
 // CheckTransport is TestTransport outside a test. The error joins a [RuleError] for each broken
 // rule.
 func CheckTransport(f TransportFactory) error {
-	if err := f.Validate(); err != nil {
-		return err
-	}
-	return checkAll(transportRules, f.stage)
+	return checkAll(f.Validate(), transportRules, f.stage)
 }
 
 func (f TransportFactory) stage(rule string) *wiring {
@@ -65,19 +59,19 @@ func (f TransportFactory) stage(rule string) *wiring {
 
 // transportRules are the promises of a transport.
 var transportRules = []rule[*wiring]{
-	{"messages arrive as they were sent", wired(ruleArrive)},
-	{"messages of a class keep their order, and come once", wired(ruleOrder)},
-	{"messages go to their node and group alone", wired(ruleAddress)},
-	{"a receiver that waits holds up neither Send nor control messages", wired(ruleSlow)},
-	{"what is dropped is reported", wired(ruleReported)},
-	{"SendWait waits for room, and loses nothing", wired(ruleSendWait)},
-	{"SendWait ends with its context", wired(ruleContext)},
-	{"a node that is not known is reported", wired(ruleStranger)},
-	{"a group has one receiver at a time", wired(ruleJoin)},
-	{"nothing comes after Leave", wired(ruleLeave)},
-	{"a group that is not joined holds up no other", wired(ruleAbsent)},
-	{"many may send at the same time", wired(ruleMany)},
-	{"a node that has closed is reported", wired(ruleClosed)},
+	{"messages arrive as they were sent", wired(2, ruleArrive)},
+	{"messages of a class keep their order, and come once", wired(2, ruleOrder)},
+	{"messages go to their node and group alone", wired(3, ruleAddress)},
+	{"a receiver that waits holds up neither Send nor control messages", wired(2, ruleSlow)},
+	{"what is dropped is reported", wired(2, ruleReported)},
+	{"SendWait waits for room, and loses nothing", wired(2, ruleSendWait)},
+	{"SendWait ends with its context", wired(2, ruleContext)},
+	{"a node that is not known is reported", wired(2, ruleStranger)},
+	{"a group has one receiver at a time", wired(2, ruleJoin)},
+	{"nothing comes after Leave", wired(2, ruleLeave)},
+	{"a group that is not joined holds up no other", wired(2, ruleAbsent)},
+	{"many may send at the same time", wired(3, ruleMany)},
+	{"a node that has closed is reported", wired(2, ruleClosed)},
 }
 
 // wiring is the state of a test of a rule.
@@ -88,61 +82,48 @@ type wiring struct {
 	boxes []*box
 }
 
-func wired(check func(*wiring) error) func(*wiring) error {
-	return func(w *wiring) error {
-		err := check(w)
+// wired runs a check on n nodes, and closes them afterwards.
+func wired(n int, check func(*wiring)) func(*wiring) {
+	return func(w *wiring) {
+		err := guarded(func() {
+			w.open(n)
+			check(w)
+		})
 		for _, b := range w.boxes {
 			b.let()
 		}
 		for _, t := range w.ends {
 			if c, ok := t.(io.Closer); ok {
-				if hangs := w.within("Close", func() { _ = c.Close() }); hangs != nil {
-					err = errors.Join(err, hangs)
-				}
+				err = errors.Join(err, guarded(func() { within(w.f.Patience, "Close", func() { _ = c.Close() }) }))
 			}
 		}
-		return err
-	}
-}
-
-func (w *wiring) within(what string, f func()) error {
-	done := make(chan struct{})
-	go func() { defer close(done); f() }()
-	select {
-	case <-done:
-		return nil
-	case <-time.After(w.f.Patience):
-		return fmt.Errorf("%s does not return", what)
+		must(err)
 	}
 }
 
 // open opens n nodes and joins a group at each.
-func (w *wiring) open(n int) error {
+func (w *wiring) open(n int) {
 	ends, err := w.f.Open(n)
 	w.ends = append(w.ends, ends...)
-	if err != nil {
-		return fmt.Errorf("function Open: %w", err)
-	}
+	calls("function Open", err)
 	if len(ends) != n {
-		return fmt.Errorf("function Open returns %d transports, want %d", len(ends), n)
+		breaks("function Open returns %d transports, want %d", len(ends), n)
 	}
 	for i := range ends {
-		if _, err := w.join(i, theGroup); err != nil {
-			return err
-		}
+		w.join(i, theGroup)
 	}
-	return nil
 }
 
-func (w *wiring) join(i int, group uint64) (*box, error) {
-	b := &box{w: w, held: make(chan struct{}), changed: make(chan struct{}, 1)}
+func (w *wiring) join(i int, group uint64) *box {
+	b := &box{w: w, lost: map[uint64]int{}, held: make(chan struct{}), changed: make(chan struct{}, 1)}
 	close(b.held)
 	w.boxes = append(w.boxes, b)
-	if err := w.ends[i].Join(group, b); err != nil {
-		return b, fmt.Errorf("method Join: %w", err)
-	}
-	return b, nil
+	calls("method Join", w.ends[i].Join(group, b))
+	return b
 }
+
+// send sends messages from the first node.
+func (w *wiring) send(messages ...rawnode.Message) { w.ends[0].Send(messages) }
 
 // box is a receiver that keeps its messages.
 type box struct {
@@ -156,26 +137,18 @@ type box struct {
 
 // Receive implements [rawnode.Receiver].
 func (b *box) Receive(m rawnode.Message) {
-	b.mu.Lock()
-	held := b.held
-	b.mu.Unlock()
+	var held chan struct{}
+	b.look(func() { held = b.held })
 	if m.Class() != wire.ClassControl {
 		<-held
 	}
-	b.mu.Lock()
-	b.got = append(b.got, m)
-	b.mu.Unlock()
+	b.look(func() { b.got = append(b.got, m) })
 	b.change()
 }
 
 // Unreachable implements [rawnode.Receiver].
 func (b *box) Unreachable(peer uint64) {
-	b.mu.Lock()
-	if b.lost == nil {
-		b.lost = map[uint64]int{}
-	}
-	b.lost[peer]++
-	b.mu.Unlock()
+	b.look(func() { b.lost[peer]++ })
 	b.change()
 }
 
@@ -187,11 +160,7 @@ func (b *box) change() {
 }
 
 // hold makes messages wait until let is called.
-func (b *box) hold() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.held = make(chan struct{})
-}
+func (b *box) hold() { b.look(func() { b.held = make(chan struct{}) }) }
 
 func (b *box) let() {
 	b.mu.Lock()
@@ -203,31 +172,36 @@ func (b *box) let() {
 	}
 }
 
+// look calls f while no message comes.
+func (b *box) look(f func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f()
+}
+
 // until waits until the condition so holds.
-func (b *box) until(words string, so func() bool) error {
+func (b *box) until(words string, so func() bool) {
 	limit := time.After(b.w.f.Patience)
 	for {
-		b.mu.Lock()
-		ok := so()
-		n := len(b.got)
-		b.mu.Unlock()
+		var ok bool
+		var n int
+		b.look(func() { ok, n = so(), len(b.got) })
 		if ok {
-			return nil
+			return
 		}
 		select {
 		case <-b.changed:
 		case <-limit:
-			return fmt.Errorf("after %v: not %s; %d messages came", b.w.f.Patience, words, n)
+			breaks("after %v: not %s; %d messages came", b.w.f.Patience, words, n)
 		}
 	}
 }
 
 // count waits for n messages, and returns all messages.
-func (b *box) count(n int) ([]rawnode.Message, error) {
-	err := b.until(fmt.Sprintf("%d messages", n), func() bool { return len(b.got) >= n })
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.got, err
+func (b *box) count(n int) (got []rawnode.Message) {
+	b.until(fmt.Sprintf("%d messages", n), func() bool { return len(b.got) >= n })
+	b.look(func() { got = b.got })
+	return got
 }
 
 // heartbeat, appended, piece and background return messages of the four classes, told apart by a
@@ -253,6 +227,11 @@ func background(from, to, number uint64, size int) rawnode.Message {
 	return m
 }
 
+// ofEach returns a message of each class.
+func ofEach(from, to, number uint64, size func() int) []rawnode.Message {
+	return []rawnode.Message{heartbeat(from, to, number), appended(from, to, number, size()), piece(from, to, number, size()), background(from, to, number, size())}
+}
+
 // encoded is a message as bytes, to compare.
 func encoded(m rawnode.Message) string {
 	b, err := m.MarshalBinary()
@@ -263,33 +242,27 @@ func encoded(m rawnode.Message) string {
 }
 
 // same compares the received messages with the sent messages, in order.
-func same(got, sent []rawnode.Message) error {
+func same(got, sent []rawnode.Message) {
 	for i := range min(len(got), len(sent)) {
 		if encoded(got[i]) != encoded(sent[i]) {
-			return fmt.Errorf("message %d is not the one that was sent in its place: group %d, from %d to %d, %d bytes, want group %d, from %d to %d, %d bytes",
+			breaks("message %d is not the one that was sent in its place: group %d, from %d to %d, %d bytes, want group %d, from %d to %d, %d bytes",
 				i, got[i].Group, got[i].From, got[i].To, got[i].Size(), sent[i].Group, sent[i].From, sent[i].To, sent[i].Size())
 		}
 	}
 	if len(got) != len(sent) {
-		return fmt.Errorf("%d messages came, %d were sent", len(got), len(sent))
+		breaks("%d messages came, %d were sent", len(got), len(sent))
 	}
-	return nil
 }
 
-// settled returns after messages of each class, sent now, have arrived: each message sent earlier
-// has arrived before, or is lost.
-func (w *wiring) settled(from, to int) error {
-	b, err := w.join(to, 77)
-	if err != nil {
-		return err
+// settled returns after messages of each class, sent now from node 1 to node 2, have arrived: each
+// message sent earlier has arrived before, or is lost.
+func (w *wiring) settled() {
+	b := w.join(1, 77)
+	defer w.ends[1].Leave(77)
+	sent := ofEach(1, 2, 1, func() int { return 1 })
+	for i := range sent {
+		sent[i].Group = 77
 	}
-	defer w.ends[to].Leave(77)
-	var sent []rawnode.Message
-	for _, m := range []rawnode.Message{heartbeat(uint64(from+1), uint64(to+1), 1), appended(uint64(from+1), uint64(to+1), 1, 1), piece(uint64(from+1), uint64(to+1), 1, 1), background(uint64(from+1), uint64(to+1), 1, 1)} {
-		m.Group = 77
-		sent = append(sent, m)
-	}
-	w.ends[from].Send(sent)
-	_, err = b.count(len(sent))
-	return err
+	w.send(sent...)
+	b.count(len(sent))
 }

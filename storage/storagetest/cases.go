@@ -21,9 +21,19 @@ func empty(t T, log Log) {
 	}
 }
 
+// twins returns a function that makes the same write in a log and in a model, and compares.
+func twins(t T, log Log) (both func(what string, write func(Log) error)) {
+	p := &pair{log: log, want: raft.NewMemoryStorage()}
+	return func(what string, write func(Log) error) {
+		t.Helper()
+		_ = p.both(t, what, write)
+		Equal(t, p.log, p.want)
+	}
+}
+
 // overwrite appends at, inside and at the start of the log.
 func overwrite(t T, log Log) {
-	want := raft.NewMemoryStorage()
+	both := twins(t, log)
 	for _, ents := range [][]*pb.Entry{
 		Entries(1, 1, 5, 10),
 		Entries(1, 6, 1, 0),
@@ -34,9 +44,7 @@ func overwrite(t T, log Log) {
 		nil,
 		Entries(5, 3, 40, 100),
 	} {
-		must(t, "Append", log.Append(ents))
-		must(t, "Append", want.Append(ents))
-		Equal(t, log, want)
+		both("Append", func(l Log) error { return l.Append(ents) })
 	}
 }
 
@@ -99,15 +107,7 @@ func slicesStay(t T, log Log) {
 }
 
 func compaction(t T, log Log) {
-	want := raft.NewMemoryStorage()
-	both := func(what string, f func(Log) error) {
-		t.Helper()
-		err := f(want)
-		if got := f(log); !errors.Is(got, err) {
-			t.Fatalf("%s: %v, want %v", what, got, err)
-		}
-		Equal(t, log, want)
-	}
+	both := twins(t, log)
 	cs := &pb.ConfState{Voters: []uint64{1, 2, 3}}
 	both("Append", func(l Log) error { return l.Append(Entries(1, 1, 5, 10)) })
 	both("Append", func(l Log) error { return l.Append(Entries(2, 6, 5, 10)) })
@@ -128,15 +128,7 @@ func compaction(t T, log Log) {
 }
 
 func snapshots(t T, log Log) {
-	want := raft.NewMemoryStorage()
-	both := func(what string, f func(Log) error) {
-		t.Helper()
-		err := f(want)
-		if got := f(log); !errors.Is(got, err) {
-			t.Fatalf("%s: %v, want %v", what, got, err)
-		}
-		Equal(t, log, want)
-	}
+	both := twins(t, log)
 	install := func(term, index uint64, data []byte, voters ...uint64) func(Log) error {
 		return func(l Log) error {
 			return l.ApplySnapshot(&pb.Snapshot{Data: data, Metadata: &pb.SnapshotMetadata{
@@ -158,17 +150,14 @@ func snapshots(t T, log Log) {
 }
 
 func hardState(t T, log Log) {
-	want := raft.NewMemoryStorage()
+	both := twins(t, log)
 	for _, hs := range []*pb.HardState{
 		{Term: new(uint64(1))},
 		{Term: new(uint64(1)), Vote: new(uint64(2))},
 		{Term: new(uint64(1)), Vote: new(uint64(2)), Commit: new(uint64(3))},
 		{Term: new(uint64(9)), Commit: new(uint64(3))},
 	} {
-		must(t, "Append", log.Append(Entries(1, 1, 3, 1)))
-		must(t, "SetHardState", log.SetHardState(hs))
-		must(t, "Append", want.Append(Entries(1, 1, 3, 1)))
-		must(t, "SetHardState", want.SetHardState(hs))
-		Equal(t, log, want)
+		both("Append", func(l Log) error { return l.Append(Entries(1, 1, 3, 1)) })
+		both("SetHardState", func(l Log) error { return l.SetHardState(hs) })
 	}
 }

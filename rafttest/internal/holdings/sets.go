@@ -18,6 +18,16 @@ func Sets(conf *pb.ConfState) [][]uint64 {
 	return [][]uint64{conf.GetVoters()}
 }
 
+// Majority counts the voters that are so, and reports whether they are more than half, or nobody votes.
+func Majority(voters []uint64, so func(id uint64) bool) (n int, most bool) {
+	for _, id := range voters {
+		if so(id) {
+			n++
+		}
+	}
+	return n, n > len(voters)/2 || len(voters) == 0
+}
+
 // Counting returns the sets of voters whose majorities a node that codes needs: those of the
 // configuration in force and, if more than one change in its log stands behind index from,
 // and so is not in force, those after each change.

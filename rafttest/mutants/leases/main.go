@@ -58,7 +58,7 @@ func mutants() []mutate.Mutant {
 		switch {
 		case inRaft && b.by == "":
 			tests, flags = "rafttest", []string{"-test.run=^TestLeased$", "-test.timeout=20m",
-				fmt.Sprintf("-leased-seeds=%d", *seeds), fmt.Sprintf("-leased-first=%d", *first), "-leased-stop=1"}
+				fmt.Sprintf("-leased-seeds=%d", *seeds), fmt.Sprintf("-leased-first=%d", *first), "-stop=1"}
 		case inRaft:
 			tests = "raft"
 		case strings.HasPrefix(b.what, "in Host"):
