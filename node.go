@@ -543,7 +543,7 @@ func (n *Node) awaitOpening(ctx context.Context) error {
 		select {
 		case <-done:
 		case <-ctx.Done():
-			return fmt.Errorf("%w: group %d is being opened, the state machine in Load: %w", ErrNotEnded, id, context.Cause(ctx))
+			return fmt.Errorf("%w: group %d is being opened, which waits for the state machine in Load, or for the log: %w", ErrNotEnded, id, context.Cause(ctx))
 		}
 	}
 	return nil

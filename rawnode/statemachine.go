@@ -141,5 +141,6 @@ type Snapshot interface {
 // reads the log while another goroutine writes.
 //
 // A log with the methods Identity, ID and Acquire of *storage.Group knows its owner. [New] refuses
-// the log of another node or group, and a log that another host of this process still uses.
+// the log of another node or group, and a log that another host of this process still uses. What a log shows to New
+// counts as durable, so Acquire waits for writes that an earlier host has left.
 type Log = replica.Log

@@ -304,11 +304,17 @@ func (r *recovery) writeState(ctx context.Context, path string) (meta rawnode.Sn
 		return meta, errors.New("the state machine's Snapshot returned neither a view nor an error")
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
+	if meta = view.Meta(); meta.Index == 0 { // a state that can be restored has an index
+		first, err := replica.FirstState(r.log)
+		if err != nil {
+			return meta, err
+		}
+		meta = rawnode.SnapshotMeta(first)
+	}
 	f, err := os.Create(path)
 	if err != nil {
 		return meta, err
 	}
-	meta = view.Meta()
 	info, err := NewInfo(r.Cluster, r.Group, meta.Index)
 	if err == nil {
 		err = Write(ctx, f, info, view)

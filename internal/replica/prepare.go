@@ -58,6 +58,20 @@ func PrepareLog(cfg Config) (*storage.Write, error) {
 	return caughtUp(cfg, hs, last)
 }
 
+// FirstState describes the empty state behind which the log of a new group begins. A state machine that has been given
+// nothing says index 0 and no host's bytes of it.
+func FirstState(log Log) (SnapshotMeta, error) {
+	_, conf, err := log.InitialState()
+	h := firstState(conf)
+	return SnapshotMeta{Index: h.at.index, Host: h.encode()}, err
+}
+
+func firstState(conf *pb.ConfState) *hostState {
+	h := &hostState{at: firstMark, conf: pb.EnsureConfState(conf), origins: originTable{}}
+	h.origins.setFirst(conf.GetVoters(), 0)
+	return h
+}
+
 // beginning returns what the first members of a group write.
 func beginning(peers []uint64) *storage.Write {
 	if len(peers) == 0 {

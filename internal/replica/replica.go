@@ -172,8 +172,7 @@ func (r *Replica) loadHostState() error {
 	if first, err := r.cfg.Log.FirstIndex(); err != nil {
 		return fmt.Errorf("read the log's first index: %w", err)
 	} else if first-1 == firstMark.index {
-		r.host.at = firstMark
-		r.host.origins.setFirst(conf.GetVoters(), 0)
+		r.host = firstState(conf)
 		r.emitted, r.applied = firstMark, r.host.mark()
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -21,6 +22,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft"
+	"github.com/weftraft/weft/rawnode/state"
 )
 
 // recoverGroup recovers the group at a member that is stopped.
@@ -370,4 +372,61 @@ func TestLastOfTwoIsRecoveredBehindAnUncommittedRemoval(t *testing.T) {
 	require.NoError(t, err)
 	all[1].start(t)
 	require.Equal(t, lines+1, all[1].propose(t, "goes on"))
+}
+
+// unrestored is a state in memory whose Restore fails.
+type unrestored struct {
+	*state.Memory[words]
+	reason error
+}
+
+func (u unrestored) Restore(weft.ViewMeta, io.Reader) error { return u.reason }
+
+// The same with a state of Replicate, which at the beginning of the recovery has no checkpoint, or has one.
+func TestRecoveryOfAStateInMemoryIsTakenBack(t *testing.T) {
+	peers := addressesOf(t, 1, 2)
+	all, nodes := map[uint64]*member{}, map[uint64]*weft.Replicated[words]{}
+	start := func() {
+		for id := range peers {
+			var err error
+			all[id].node, err = weft.Open(all[id].options)
+			require.NoError(t, err)
+			nodes[id], err = weft.Replicate(all[id].node, 1, func() words { return words{} })
+			require.NoError(t, err)
+			all[id].group = nodes[id].Group
+		}
+	}
+	for id := range peers {
+		all[id] = newMember(t, id, peers)
+	}
+	start()
+	for i := range 3 {
+		for ctx := within(t); ; {
+			_, err := all[1].group.Propose(ctx, []byte("a word"))
+			if err == nil {
+				break
+			}
+			require.ErrorIs(t, err, weft.ErrRefused)
+		}
+		for id := range peers {
+			all[id].stop(t)
+		}
+		memory := func() *state.Memory[words] {
+			m, err := weft.OpenMemory(all[1].options, 1, func() words { return words{} })
+			require.NoError(t, err)
+			return m
+		}
+		m, full := memory(), errors.New("the disk is full")
+		_, err := weft.Recover(within(t), all[1].options, 1, unrestored{m, full}, []uint64{2})
+		require.ErrorIs(t, err, full)
+		require.NoError(t, m.Close())
+		m = memory()
+		require.NoError(t, weft.TakeBack(all[1].options, 1, m))
+		require.NoError(t, m.Close())
+		start()
+		require.NoError(t, nodes[1].View(within(t), func(w words) { require.Equal(t, i+1, w["a word"]) }))
+	}
+	for id := range peers {
+		all[id].stop(t)
+	}
 }
