@@ -155,7 +155,8 @@ func (o *outbox) bootTaken(newest uint64) {
 	if newest <= o.boot {
 		return
 	}
-	o.boot, o.next, o.sendings = newest+1, 1, 0
+	o.raiseBoot(newest)
+	o.next, o.sendings = 1, 0
 	for _, b := range o.batches {
 		b.closed()
 		b.seq = o.next

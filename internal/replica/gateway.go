@@ -112,7 +112,7 @@ func NewGateway(s Settings) (*Gateway, error) {
 	}
 	g := &Gateway{facts: facts{cfg: Config{Settings: s.WithDefaults(), Moment: gatewayWait}}, members: &pb.ConfState{}}
 	g.calls = calls{facts: &g.facts, around: g}
-	g.outbox = newOutbox(&g.calls, g, s.Boot)
+	g.outbox = newOutbox(&g.calls, g, 0)
 	g.outbox.maxCommands, g.outbox.gathers = maxGatewayCommands, true
 	return g, nil
 }
@@ -407,7 +407,7 @@ func (g *Gateway) takeReport(r wire.Report) {
 func (g *Gateway) takeRow(row *wire.OriginRow, at logMark) {
 	if !g.homed {
 		g.homed = true
-		g.outbox.boot = max(g.outbox.boot, row.Boot+1)
+		g.outbox.raiseBoot(row.Boot)
 	}
 	before := len(g.outbox.batches)
 	g.outbox.jumped(originTable{g.cfg.ID: {boot: row.Boot, floor: row.Floor, above: row.Above}}, at)

@@ -112,8 +112,24 @@ type batch struct {
 	index     uint64
 }
 
-func newOutbox(c *calls, around aroundOutbox, boot uint64) outbox {
-	return outbox{calls: c, around: around, boot: boot, next: 1, maxCommands: maxBatchCommands}
+// newOutbox returns an outbox. newest is the newest boot of this node that is known, or 0.
+func newOutbox(c *calls, around aroundOutbox, newest uint64) outbox {
+	o := outbox{calls: c, around: around, boot: c.cfg.Boot, next: 1, maxCommands: maxBatchCommands}
+	o.raiseBoot(newest)
+	return o
+}
+
+// bootSpread bounds how far a boot is behind the one that it was raised above, in nanoseconds of a clock: a clock that is right again
+// is soon beyond.
+const bootSpread = 1 << 30
+
+// raiseBoot raises the boot above a newer one, as after a start with a clock that was set back. Two such starts may know the same
+// newest boot, if the batches of the first were not applied when the second began, and would take each other's batches for
+// their own: so each adds the fraction of a second that its clock told.
+func (o *outbox) raiseBoot(newest uint64) {
+	if newest >= o.boot {
+		o.boot = newest + 1 + o.cfg.Boot%bootSpread
+	}
 }
 
 // floor returns the least sequence whose fate is open.

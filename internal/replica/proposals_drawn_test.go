@@ -69,7 +69,7 @@ func newProposalsModel(t *rapid.T) *proposalsModel {
 		done: map[Call]error{}, command: map[Call]string{}, applied: map[string]int{},
 	}
 	m.calls = calls{facts: m.facts, around: m}
-	m.outbox = newOutbox(&m.calls, m, 5)
+	m.outbox = newOutbox(&m.calls, m, 4)
 	for id := uint64(1); id <= 3; id++ {
 		m.nodes[id] = &proposalsNode{proposalsModel: m, id: id, taken: map[sentOff]bool{}}
 		m.nodes[id].start()

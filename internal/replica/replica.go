@@ -145,7 +145,7 @@ func New(cfg Config) (*Replica, error) {
 		return nil, fmt.Errorf("read the log's last index: %w", err)
 	}
 	r.state = core.State()
-	r.outbox = newOutbox(&r.calls, r, max(cfg.Boot, r.host.origins.boot(cfg.ID)+1))
+	r.outbox = newOutbox(&r.calls, r, r.host.origins.boot(cfg.ID))
 	r.inbox = inbox{facts: f, around: r, bornTerm: r.state.Term}
 	r.reads = newBarrier(f, r, r.leasing != nil, r.outbox.boot)
 	r.keep = newRetention(f)
