@@ -147,7 +147,7 @@ func (c *calls) cancel() (some bool) {
 	}
 	for _, p := range c.list {
 		cause, ok := c.cancelled[p.call]
-		if !ok || p.ended {
+		if !ok || p.ended || p.end != nil { // a call of this module's own has no number
 			continue
 		}
 		if cause == nil {

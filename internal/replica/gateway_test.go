@@ -440,6 +440,18 @@ func TestQueriesSeeWhatWasAcknowledged(t *testing.T) {
 	require.Zero(t, c.g.Status().Queued)
 }
 
+// Queries of gateways have no number of a driver's call: the caller of call 0 gives up, and they go on.
+func TestQueriesGoOnWhenACallIsCancelled(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	c.elect(1)
+	c.run(30)
+	home := c.nodes[c.g.Status().Home].r
+	require.NoError(t, home.receiveQuery(9, wire.Query{Number: 1, Policy: wire.QueryReadIndex, Patience: 10 * tick}))
+	home.Cancel(0, nil)
+	home.Flush(c.now)
+	require.Equal(t, 1, home.home.queries)
+}
+
 // A member is no gateway, and a gateway takes nothing that is not for one.
 func TestGatewaysAndMembersAreKeptApart(t *testing.T) {
 	c := newGated(t, nil, 1, 2, 3)
