@@ -56,6 +56,7 @@ func lagging(t *testing.T, takes wire.Kinds, lose func(*behind, wire.Message) bo
 		b.records[cfg.Replica.ID] = &sentSnapshots{}
 		cfg.Recorder = b.records[cfg.Replica.ID]
 		cfg.Replica.RetainEntries, cfg.ChunkBytes = 5, 10
+		cfg.Replica.Boot = 0 // from the clock
 	}, func(t *testing.T, net *hub, hosts map[uint64]*rawnode.Host) {
 		b.hosts = hosts
 		must(t, hosts[1], "first")
@@ -93,6 +94,17 @@ func (b *behind) caughtUp(t *testing.T, within time.Duration) {
 		require.Less(t, time.Since(begin), within)
 	}
 	time.Sleep(time.Second) // the last words arrive
+}
+
+// A source ends the streams of a member's earlier life, which it knows by their lower numbers.
+func TestStreamsOfSnapshotsAreNumberedFromTheClock(t *testing.T) {
+	lagging(t, wire.AllKinds, nil, func(t *testing.T, b *behind) {
+		b.caughtUp(t, 10*time.Second)
+		const ofReceivers = 1 << 63
+		stream := b.chunks[0].Body.(wire.Chunk).Stream
+		require.NotZero(t, stream&ofReceivers)
+		require.Greater(t, stream&^ofReceivers, uint64(time.Now().Add(-time.Hour).UnixNano()))
+	})
 }
 
 // A follower fetches its snapshot from the other follower, and the leader sends none.

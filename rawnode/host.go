@@ -166,6 +166,9 @@ func (h *Host) spawn(f func()) {
 // openReplica makes the replica from the log and the state that survived the last run, and returns
 // the index up to which the state machine has applied the log.
 func openReplica(cfg *Config) (r *replica.Replica, applied uint64, err error) {
+	if cfg.Replica.Boot == 0 {
+		cfg.Replica.Boot = uint64(time.Now().UnixNano()) // streams of snapshots are numbered from there, too
+	}
 	rc := replica.Config{Settings: cfg.Replica.settings()}
 	if sm, ok := cfg.StateMachine.(interface {
 		AdmitChange(*pb.ConfState, *pb.ConfChangeV2) error
@@ -185,9 +188,6 @@ func openReplica(cfg *Config) (r *replica.Replica, applied uint64, err error) {
 	}
 	if rc.Applied, rc.HostState, err = cfg.StateMachine.Load(); err != nil {
 		return nil, 0, fmt.Errorf("load the state machine: %w", err)
-	}
-	if rc.Boot == 0 {
-		rc.Boot = uint64(time.Now().UnixNano())
 	}
 	w, err := replica.PrepareLog(rc)
 	if err != nil {
