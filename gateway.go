@@ -174,11 +174,15 @@ func (g *Group) Query(ctx context.Context, request []byte, options ...ReadOption
 // gateState is State at a gateway.
 func (g *Group) gateState() State {
 	s := g.gateway.Status()
-	state := State{Leader: s.Lead, Term: s.Term, Role: Gateway, Home: s.Home, Members: g.members(s.Members), CaughtUp: s.Lead != 0 && members.Has(s.Members, s.Home)}
+	return State{Leader: s.Lead, Term: s.Term, Role: Gateway, Home: s.Home, Members: g.members(s.Members), CaughtUp: s.Lead != 0 && members.Has(s.Members, s.Home), Ended: g.isOver()}
+}
+
+// isOver reports whether the host, or the gateway, has ended.
+func (g *Group) isOver() bool {
 	select {
-	case <-g.gateway.Done():
-		state.Ended = true
+	case <-g.over():
+		return true
 	default:
+		return false
 	}
-	return state
 }

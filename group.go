@@ -4,6 +4,7 @@
 package weft
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -289,13 +290,19 @@ func (r *Replicated[M]) View(ctx context.Context, f func(M), options ...ReadOpti
 	if _, err := r.Read(ctx, options...); err != nil {
 		return err
 	}
-	if err := r.memory.ViewContext(ctx, f); err != nil {
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = ErrTimeout
-		}
-		return refused("read", fmt.Errorf("%w: the state machine is busy, in Apply or with a checkpoint", err))
+	return r.look(ctx, "read", f)
+}
+
+// look calls f with the state that is here.
+func (r *Replicated[M]) look(ctx context.Context, op string, f func(M)) error {
+	err := r.memory.ViewContext(ctx, f)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = ErrTimeout
+	}
+	return refused(op, fmt.Errorf("%w: the state machine is busy, in Apply or with a checkpoint", err))
 }
 
 // changes wakes those that wait for a state to change.
@@ -340,19 +347,15 @@ func (r *Replicated[M]) Wait(ctx context.Context, until func(M) bool, options ..
 	}
 	for {
 		changed, done := r.changes.channel(), false
-		r.memory.View(func(m M) { done = until(m) })
-		if done {
-			return nil
+		if err := r.look(ctx, "wait", func(m M) { done = until(m) }); done || err != nil {
+			return err
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			return refused("wait", fmt.Errorf("group %d: the state is not as wanted yet: %w", r.id, context.Cause(ctx)))
 		case <-r.Done():
-			if err := r.Err(); err != nil {
-				return refused("wait", err)
-			}
-			return refused("wait", ErrStopped)
+			return refused("wait", cmp.Or(r.Err(), ErrStopped))
 		}
 	}
 }
@@ -507,12 +510,7 @@ func (w *watch) look() State {
 	h := g.host.Status()
 	s := State{
 		Leader: h.Lead, Term: h.Term, Role: roleOf(h.Status), Members: g.members(h.Members),
-		Stalled: h.Stalled, Differs: h.Differs, Removed: g.removed(), Err: g.host.Err(),
-	}
-	select {
-	case <-g.host.Done():
-		s.Ended = true
-	default:
+		Stalled: h.Stalled, Differs: h.Differs, Removed: g.removed(), Ended: g.isOver(), Err: g.host.Err(), // in this order: a failure is the reason of an end
 	}
 	w.mu.Lock()
 	s.CaughtUp = w.caughtUp && w.leader == h.Lead && !s.Ended

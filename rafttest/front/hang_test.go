@@ -51,7 +51,7 @@ func soon(t *testing.T) context.Context {
 	return ctx
 }
 
-func TestViewKeepsItsContextWhileApplyHangs(t *testing.T) {
+func TestViewAndWaitKeepTheirContextsWhileApplyHangs(t *testing.T) {
 	node, group, sm := startStuck(t)
 	sm.applies.Lock()
 	_, err := group.Propose(soon(t), []byte("hangs"))
@@ -62,6 +62,9 @@ func TestViewKeepsItsContextWhileApplyHangs(t *testing.T) {
 		require.ErrorIs(t, err, weft.ErrRefused)
 		require.ErrorIs(t, err, weft.ErrTimeout)
 	}
+	err = group.Wait(soon(t), func(*stuck) bool { return true }, weft.Local())
+	require.ErrorIs(t, err, weft.ErrRefused)
+	require.ErrorIs(t, err, weft.ErrTimeout)
 	sm.applies.Unlock()
 	require.NoError(t, group.View(within(t), func(*stuck) {}))
 	sm.applies.Lock()
