@@ -216,6 +216,7 @@ func (s *service) watchStep(ctx context.Context, req *kvpb.WatchRequest) (*kvpb.
 	if err := w.run(ctx); err != nil && !errors.Is(err, errEnough) && ctx.Err() == nil {
 		return nil, err
 	}
+	found.Position.Revision = w.next - 1 // as the next step must not look for what this node may have forgotten by then
 	return found, nil
 }
 

@@ -4,6 +4,7 @@
 package node
 
 import (
+	"context"
 	"math/rand/v2"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/rawnode"
 )
 
 // put asks a question, and reads the answer.
@@ -70,6 +72,32 @@ func TestQuestionsOfGatewaysAreAnsweredLikeCallsOfClients(t *testing.T) {
 		err := put(t, a, q, &kvpb.Position{Group: 2}, now)
 		require.Equal(t, codes.InvalidArgument, status.Code(err), "question %d: %v", q, err)
 	}
+}
+
+// A node forgets what many commands have changed: the next step of a watch must not look for that again.
+func TestStepOfAWatchWithoutEventsSaysHowFarItHasLooked(t *testing.T) {
+	s, _ := testService(t)
+	for range 3 {
+		_, err := s.Put(t.Context(), &kvpb.PutRequest{Key: "busy"})
+		require.NoError(t, err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	found, err := s.watchStep(ended, &kvpb.WatchRequest{Keys: &kvpb.WatchRequest_Key{Key: "quiet"}, After: []*kvpb.Position{{Group: 1}}})
+	require.NoError(t, err)
+	require.Empty(t, found.GetEvents())
+	require.EqualValues(t, 3, found.GetPosition().GetRevision())
+}
+
+// A result that cannot be read is that of a command which was applied: a client must not take it for a refusal.
+func TestResultThatCannotBeReadLeavesTheOutcomeOpen(t *testing.T) {
+	for _, value := range []any{nil, []byte{}, []byte{1}, []byte{0, 0, 0, 0, 0}} {
+		_, err := readResult(value)
+		require.ErrorIs(t, err, rawnode.ErrUnknown, "%v", value)
+		require.Equal(t, codes.Unavailable, status.Code(toStatus(err)))
+	}
+	_, err := readResult([]byte{0, 0, 0, 0})
+	require.NoError(t, err)
 }
 
 // Whatever bytes come, there is an answer, or an error.

@@ -35,6 +35,7 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/internal/certs"
 	"github.com/weftraft/weft/internal/strangers"
+	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/metrics"
 	"github.com/weftraft/weft/rawnode/transport"
 )
@@ -167,10 +168,19 @@ func (g *gate) propose(ctx context.Context, c kv.Command) (uint64, kv.Result, er
 			return 0, kv.Result{}, err
 		}
 		g.writes.Observe(time.Since(begun))
-		b, _ := done.Value.([]byte)
-		r, err := kv.DecodeResult(b)
+		r, err := readResult(done.Value)
 		return done.Index, r, err
 	})
+}
+
+// readResult reads the result that a node has sent of a command, which was applied whatever the bytes are.
+func readResult(value any) (kv.Result, error) {
+	b, _ := value.([]byte)
+	r, err := kv.DecodeResult(b)
+	if err != nil {
+		err = &rawnode.CallError{Op: "propose", Verdict: rawnode.ErrUnknown, Cause: fmt.Errorf("the command was applied, and the result of a node cannot be read, does it run a later version? %w", err)}
+	}
+	return r, err
 }
 
 // openGroups asks nodes how many groups there are, until one answers, and opens them.
@@ -328,11 +338,15 @@ func (g *gateway) watch(ctx context.Context, req *kvpb.WatchRequest, send func(*
 		if err != nil {
 			return err
 		}
-		at := found.GetPosition().GetRevision()
-		if another || len(found.GetEvents()) == 0 && at <= sent+watchProgress {
-			continue // from the same position
+		if another {
+			continue
 		}
-		req.After[0], sent = found.GetPosition(), at
+		req.After[0] = found.GetPosition()
+		at := req.GetAfter()[0].GetRevision()
+		if len(found.GetEvents()) == 0 && at <= sent+watchProgress {
+			continue
+		}
+		sent = at
 		if err := send(found); err != nil {
 			return err
 		}
