@@ -23,7 +23,8 @@ const (
 	maxRequestBytes = 4 << 20
 	// maxInlineBytes bounds a command that is a line of text.
 	maxInlineBytes = 64 << 10
-	// maxPendingBytes bounds the commands of all clients that have arrived in part.
+	// maxPendingBytes bounds the commands of all clients that have arrived in part or wait for EXEC, and the
+	// keys that are watched.
 	maxPendingBytes = 256 << 20
 	// handshakeTimeout bounds how long a client takes for Config.Secure.
 	handshakeTimeout = 10 * time.Second
@@ -31,7 +32,7 @@ const (
 	refusedLasts = time.Second
 )
 
-// budget counts the bytes of commands that have arrived in part, of all clients.
+// budget counts the bytes that maxPendingBytes bounds.
 type budget struct{ used atomic.Int64 }
 
 // guarded is a listener whose connections have guards.
@@ -65,10 +66,10 @@ type guard struct {
 
 	entered atomic.Bool // it has a client's place
 	frame   frame
-	pending int64 // bytes of an unfinished command that count in the budget
+	pending int64 // bytes of an unfinished command that count in the budget; under swap
+	gone    bool  // no bytes count any more; under swap
 	once    sync.Once
 	err     error // of the handshake
-	closing sync.Once
 }
 
 // errRefused wraps why a client is refused.
@@ -151,8 +152,7 @@ func (g *guard) Read(p []byte) (int, error) {
 		g.refuse(bad)
 		return 0, bad
 	}
-	g.count(int64(g.frame.bytes))
-	if g.pending > 0 && g.server.budget.used.Load() > maxPendingBytes {
+	if g.count(int64(g.frame.bytes)) && g.server.budget.used.Load() > maxPendingBytes {
 		bad := fmt.Errorf("%w: clients have sent %d bytes of commands without their ends, want at most %d; try again later", errRefused, g.server.budget.used.Load(), int64(maxPendingBytes))
 		g.refuse(bad)
 		return 0, bad
@@ -160,15 +160,18 @@ func (g *guard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// count makes the unfinished command's bytes known to the budget.
-func (g *guard) count(n int64) {
-	if n < maxInlineBytes {
+// count makes the unfinished command's bytes known to the budget, and reports whether there are any.
+func (g *guard) count(n int64) bool {
+	g.swap.Lock()
+	defer g.swap.Unlock()
+	if n < maxInlineBytes || g.gone {
 		n = 0 // not worth the traffic
 	}
 	if n != g.pending {
 		g.server.budget.used.Add(n - g.pending)
 		g.pending = n
 	}
+	return n > 0
 }
 
 // Write implements net.Conn.
@@ -184,13 +187,14 @@ func (g *guard) Write(p []byte) (int, error) {
 
 // Close implements net.Conn.
 func (g *guard) Close() error {
-	g.closing.Do(func() { g.server.budget.used.Add(-g.pending) })
+	g.swap.Lock()
+	conn := g.Conn
+	g.gone = true
+	g.swap.Unlock()
+	g.count(0)
 	if g.entered.Swap(false) {
 		g.server.clients.Add(-1)
 	}
-	g.swap.Lock()
-	conn := g.Conn
-	g.swap.Unlock()
 	err := conn.Close()
 	g.server.cfg.Strangers.Remove(g.raw)
 	return err

@@ -12,8 +12,8 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 )
 
-// maxWatched is how many keys a client can have with WATCH.
-const maxWatched = 1024
+// maxWatched is how many keys a client can have with WATCH, and watchedBytes about what each takes beside the key.
+const maxWatched, watchedBytes = 1024, 100
 
 func doMulti(c *client, conn redcon.Conn, _ [][]byte) {
 	c.multi, c.bad, c.queued, c.size = true, false, nil, 0
@@ -29,18 +29,41 @@ type queued struct {
 
 // queue keeps a command, whose plan is good, for EXEC.
 func (c *client) queue(conn redcon.Conn, q queued, p *plan) {
-	c.size += max(p.size(), len(q.text.Raw))
+	size := max(p.size(), len(q.text.Raw))
+	c.size += size
 	if c.size > kv.MaxCommandBytes || len(c.queued) >= kv.MaxTxnItems/2 {
 		c.fail(conn, fmt.Sprintf("ERR a transaction of %d bytes and %d commands, want at most %d and %d", c.size, len(c.queued)+1, kv.MaxCommandBytes, kv.MaxTxnItems/2))
+		return
+	}
+	if !c.hold(conn, size) {
 		return
 	}
 	c.queued = append(c.queued, q)
 	conn.WriteString("QUEUED")
 }
 
+// hold counts bytes that are kept for the client, or tells the client that there is no room.
+func (c *client) hold(conn redcon.Conn, bytes int) bool {
+	used := &c.server.budget.used
+	if n := used.Add(int64(bytes)); n > maxPendingBytes {
+		used.Add(-int64(bytes))
+		c.fail(conn, fmt.Sprintf("TRYAGAIN commands and watched keys that wait for EXEC, of all clients, take %d bytes, want at most %d", n, int64(maxPendingBytes)))
+		return false
+	}
+	c.held += bytes
+	return true
+}
+
+// letGo ends the count of what was kept.
+func (c *client) letGo() {
+	c.server.budget.used.Add(-int64(c.held))
+	c.held = 0
+}
+
 // endMulti forgets the transaction, and what was watched.
 func (c *client) endMulti() {
 	c.multi, c.bad, c.queued, c.size, c.watched = false, false, nil, 0, nil
+	c.letGo()
 }
 
 func doDiscard(c *client, conn redcon.Conn, _ [][]byte) {
@@ -164,7 +187,9 @@ func doWatch(c *client, conn redcon.Conn, args [][]byte) {
 		return
 	}
 	var fresh []watched
+	bytes := 0
 	for _, a := range p.actions {
+		bytes += len(a.Key) + watchedBytes
 		store := s.cfg.Backend.State(kv.GroupOf(a.Key, s.cfg.Backend.Groups()))
 		var w watched
 		if w.revision, err = store.Revision(ctx); err == nil {
@@ -176,11 +201,14 @@ func doWatch(c *client, conn redcon.Conn, args [][]byte) {
 		}
 		fresh = append(fresh, w)
 	}
+	if !c.hold(conn, bytes) {
+		return
+	}
 	c.watched = append(c.watched, fresh...)
 	conn.WriteString("OK")
 }
 
 func doUnwatch(c *client, conn redcon.Conn, _ [][]byte) {
-	c.watched = nil
+	c.endMulti() // there is none
 	conn.WriteString("OK")
 }

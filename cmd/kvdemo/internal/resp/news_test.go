@@ -9,12 +9,15 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+	"github.com/tidwall/redcon"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -67,6 +70,47 @@ func TestSubscribersHearOfChanges(t *testing.T) {
 	w.want("*3\r\n$12\r\npunsubscribe\r\n$1\r\n*\r\n:0\r\n*3\r\n$11\r\nunsubscribe\r\n$-1\r\n:0\r\n+OK\r\n")
 	_, err = w.r.ReadByte()
 	require.ErrorIs(t, err, io.EOF)
+}
+
+// unsent is a connection that counts bytes which wait to be sent.
+type unsent struct {
+	redcon.DetachedConn
+	bytes, most int
+}
+
+func (u *unsent) Context() any   { return nil }
+func (u *unsent) WriteArray(int) {}
+func (u *unsent) Flush() error   { u.bytes = 0; return nil }
+func (u *unsent) WriteBulkString(s string) {
+	u.bytes += len(s)
+	u.most = max(u.most, u.bytes)
+}
+
+// A change can be news for each of many patterns.
+func TestMessagesOfManyPatternsTakeLittleMemory(t *testing.T) {
+	conn := &unsent{}
+	sub := &subscriber{conn: conn, patterns: map[string]*regexp.Regexp{}}
+	for i := range 100 {
+		pattern := strings.Repeat("*", i+1)
+		_, sub.patterns[pattern], _ = glob(pattern)
+	}
+	require.NoError(t, sub.messages(slices.Repeat([]kv.Event{{Kind: kv.EventPut, Key: strings.Repeat("k", kv.MaxKeyBytes)}}, 10)))
+	require.Zero(t, conn.bytes)
+	require.Less(t, conn.most, 2*flushBytes)
+}
+
+func TestPatternsOfAClientAreBoundedTogether(t *testing.T) {
+	w := dialWire(t, listen(t, Config{Backend: newGroups(t, 1)}))
+	for i := range 5 {
+		w.send("PSUBSCRIBE " + strings.Repeat("?", 4000+i) + "\r\n")
+		if i < 4 {
+			w.want("*3\r\n")
+			for range 5 {
+				w.line()
+			}
+		}
+	}
+	require.Equal(t, "-ERR patterns of 20010 bytes, want at most 16384 together", w.line())
 }
 
 // A client can tell a write that did nothing from one whose outcome is unknown.

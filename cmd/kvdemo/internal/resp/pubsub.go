@@ -28,9 +28,11 @@ const (
 	keyspacePrefix = "__keyspace@0__:"
 	keyeventPrefix = "__keyevent@0__:"
 
-	// maxChannels bounds the channels and patterns of a client.
-	maxChannels = 1024
-	eventPage   = 256
+	// maxChannels bounds the channels and patterns of a client, and maxPatternBytes the patterns
+	// alone, which take about a hundred times as much memory.
+	maxChannels     = 1024
+	maxPatternBytes = 16 << 10
+	eventPage       = 256
 )
 
 var eventNames = map[kv.EventKind]string{
@@ -46,6 +48,7 @@ type subscriber struct {
 	conn     redcon.DetachedConn
 	channels map[string]bool
 	patterns map[string]*regexp.Regexp
+	unsent   int // bytes of messages
 	quit     bool
 }
 
@@ -76,6 +79,7 @@ func doSubscribe(patterns bool) func(*client, redcon.Conn, [][]byte) {
 			}
 			from[i] = now + 1
 		}
+		c.endMulti() // there is none, but perhaps keys that are watched
 		c.left, c.detached = true, true
 		sub := &subscriber{client: c, conn: conn.Detach(), channels: map[string]bool{}, patterns: map[string]*regexp.Regexp{}}
 		sub.subscribe(patterns, args)
@@ -185,6 +189,13 @@ func (u *subscriber) command(cmd redcon.Command) {
 // count is how many channels and patterns there are.
 func (u *subscriber) count() int { return len(u.channels) + len(u.patterns) }
 
+func (u *subscriber) patternBytes() (n int) {
+	for p := range u.patterns {
+		n += len(p)
+	}
+	return n
+}
+
 // subscribe adds channels or patterns, which were checked.
 func (u *subscriber) subscribe(patterns bool, args [][]byte) {
 	name := "subscribe"
@@ -195,6 +206,9 @@ func (u *subscriber) subscribe(patterns bool, args [][]byte) {
 		switch {
 		case u.count() >= maxChannels:
 			u.conn.WriteError(fmt.Sprintf("ERR %d channels and patterns, want at most that", maxChannels))
+			continue
+		case patterns && u.patternBytes()+len(a) > maxPatternBytes:
+			u.conn.WriteError(fmt.Sprintf("ERR patterns of %d bytes, want at most %d together", u.patternBytes()+len(a), maxPatternBytes))
 			continue
 		case patterns:
 			_, u.patterns[string(a)], _ = glob(string(a))
@@ -271,37 +285,49 @@ func (u *subscriber) send(ctx context.Context, state State, next uint64) {
 func (u *subscriber) messages(events []kv.Event) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	sent := false
 	for _, e := range events {
 		name := eventNames[e.Kind]
 		for _, m := range [][2]string{{keyspacePrefix + e.Key, name}, {keyeventPrefix + name, e.Key}} {
-			sent = u.message(m[0], m[1]) || sent
+			if err := u.message(m[0], m[1]); err != nil {
+				return err
+			}
 		}
 	}
-	if !sent {
-		return nil
-	}
-	return u.conn.Flush()
+	return u.flush(0)
 }
 
 // message writes a message for the channel, and one for each pattern that it matches.
-func (u *subscriber) message(channel, text string) (sent bool) {
+func (u *subscriber) message(channel, text string) error {
 	if u.channels[channel] {
-		sent = true
-		writePush(u.conn, 3)
-		u.conn.WriteBulkString("message")
-		u.conn.WriteBulkString(channel)
-		u.conn.WriteBulkString(text)
+		if err := u.write("message", channel, text); err != nil {
+			return err
+		}
 	}
 	for pattern, match := range u.patterns {
 		if match.MatchString(channel) {
-			sent = true
-			writePush(u.conn, 4)
-			u.conn.WriteBulkString("pmessage")
-			u.conn.WriteBulkString(pattern)
-			u.conn.WriteBulkString(channel)
-			u.conn.WriteBulkString(text)
+			if err := u.write("pmessage", pattern, channel, text); err != nil {
+				return err
+			}
 		}
 	}
-	return sent
+	return nil
+}
+
+// write writes a message of some parts.
+func (u *subscriber) write(parts ...string) error {
+	writePush(u.conn, len(parts))
+	for _, part := range parts {
+		u.conn.WriteBulkString(part)
+		u.unsent += len(part)
+	}
+	return u.flush(flushBytes)
+}
+
+// flush sends the messages that were written, if they are of more bytes.
+func (u *subscriber) flush(more int) error {
+	if u.unsent <= more {
+		return nil
+	}
+	u.unsent = 0
+	return u.conn.Flush()
 }

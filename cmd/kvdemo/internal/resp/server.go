@@ -202,6 +202,7 @@ func (s *Server) closed(conn redcon.Conn, err error) {
 	if !ok || c.detached {
 		return // the subscriber's own loop goes on
 	}
+	c.letGo()
 	if err != nil {
 		s.cfg.Log.Debug("a client's connection ended", "from", conn.RemoteAddr(), "error", err)
 	}
@@ -226,6 +227,7 @@ type client struct {
 	bad     bool
 	size    int
 	watched []watched
+	held    int // bytes of queued and watched that count in the budget
 }
 
 // version is that of the protocol.
