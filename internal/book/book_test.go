@@ -218,6 +218,18 @@ func (lonely) Send([]wire.Message)                           {}
 func (lonely) Groups() []uint64                              { return nil }
 func (lonely) Propose(context.Context, uint64, []byte) error { return nil }
 
+// A gateway asks, and has nothing to say of members.
+func TestFactsOfAProcessInNoBookAreLeftOut(t *testing.T) {
+	b := testBook(t, t.TempDir(), map[uint64]string{1: "127.0.0.1:7", 2: "127.0.0.1:9"})
+	k := NewKeeper(b, lonely{}, "127.0.0.1:7", time.Millisecond)
+	removal, err := json.Marshal(note{Sum: 3, Facts: &Facts{Removed: map[uint64]map[uint64]bool{1: {3: true}}}})
+	require.NoError(t, err)
+	k.Receive(wire.Message{Group: NoteGroup, From: 101, To: 1, Body: wire.Note{Data: removal}})
+	require.False(t, b.Barred(1, 3))
+	k.Receive(wire.Message{Group: NoteGroup, From: 2, To: 1, Body: wire.Note{Data: removal}})
+	require.True(t, b.Barred(1, 3))
+}
+
 // A node is dialled at the address that the node itself has named, for a few notes. If nobody answers
 // there, because the note was an old one, the node is dialled at the address in the book again.
 func TestHintOfAnAddressDoesNotLast(t *testing.T) {

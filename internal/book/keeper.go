@@ -180,6 +180,10 @@ func (k *Keeper) Receive(m wire.Message) {
 		k.answer(m.From, n.Sum)
 		return
 	}
+	if k.book.Address(m.From) == "" {
+		k.book.logger.Warn("a note of a process that is in no book, such as a gateway, is left out", "node", k.book.node, "from", m.From)
+		return
+	}
 	hinted := false
 	if n.Facts != nil {
 		k.book.Learn(*n.Facts)

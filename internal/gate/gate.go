@@ -36,9 +36,8 @@ type Options struct {
 // tried again. Any other failure shuts the gate: from then on nothing changes on the
 // disk, and what was durable stays.
 //
-// Invariant: once the gate is shut, no operation begins. It waits for ever, as
-// does the one that failed; their goroutines are left behind when the process
-// ends.
+// Invariant: once the gate is shut, no operation begins. Such an operation waits until the
+// process ends, as does the one that failed.
 type Gate struct {
 	opts Options
 

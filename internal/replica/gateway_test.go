@@ -15,6 +15,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/marked"
 	"github.com/weftraft/weft/internal/replica/replicatest"
 	"github.com/weftraft/weft/internal/wire"
 )
@@ -460,6 +461,10 @@ func TestGatewaysAndMembersAreKeptApart(t *testing.T) {
 	require.ErrorIs(t, c.g.Receive(wire.Message{Group: 7, From: 1, To: 9, Body: wire.Raft{Message: &pb.Message{}}}), ErrBadMessage)
 	require.ErrorIs(t, c.g.Receive(wire.Message{Group: 7, From: 1, To: 8, Body: wire.Report{}}), ErrBadMessage)
 	require.ErrorIs(t, c.g.Receive(wire.Message{Group: 7, From: 1, To: 9, Body: wire.Report{Row: &wire.OriginRow{Boot: 1 << 63}}}), ErrBadMessage)
+	c.run(30)
+	c.propose(marked.Mark + "\x01{}") // which package weft refuses at an honest gateway
+	c.run(3)
+	require.Empty(t, c.agree())
 }
 
 // Whatever a peer sends, nothing panics, and each call ends once.

@@ -5,12 +5,14 @@ package replica
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/marked"
 	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/internal/wire"
 )
@@ -223,6 +225,9 @@ func (i *inbox) check(from uint64, p wire.Proposal) (wire.Verdict, error) {
 	}
 	if env.id.Sequence-env.floor > maxWindow || i.host.origins.applied(env.id) {
 		return wire.Verdict{Outcome: wire.Busy, Term: i.state.Term}, nil // until the origin knows more
+	}
+	if slices.ContainsFunc(env.commands, marked.Is) && !members.Has(i.host.conf, from) {
+		return wire.Verdict{Outcome: wire.Busy, Term: i.state.Term}, nil // until the origin is a member: a gateway never is
 	}
 	return wire.Verdict{}, nil
 }

@@ -77,7 +77,7 @@ var gateways = []bug{
 	{"a gateway has a few clients wait for each other", outboxFile,
 		edit(" && o.expected > crowd", ""), "TestCrowdAtAGatewayGathers", 0},
 	{"two starts with a clock that was set back have one boot", outboxFile,
-		edit("newest + 1 + o.cfg.Boot%bootSpread", "newest + 1"), "ToldApart$", 0},
+		edit("newest + 1 + o.cfg.Boot%bootSpread", "newest + 1"), "TestStartsWithAClockThatWasSetBackAreToldApart", 0},
 	{"a gateway waits for fewer than wait already", fatesFile,
 		edit("max(o.expected, len(o.queue))+len(b.calls)", "len(b.calls)"), "TestCrowdAtAGatewayGathers", 0},
 }

@@ -183,7 +183,14 @@ func (u *subscriber) command(cmd redcon.Command) {
 	default:
 		u.conn.WriteError(fmt.Sprintf("ERR '%s' cannot be used by a subscriber: want SUBSCRIBE, PSUBSCRIBE, UNSUBSCRIBE, PUNSUBSCRIBE, PING or QUIT", printable(cmd.Args[0])))
 	}
-	_ = u.conn.Flush() // if the client is gone, reading ends
+	u.sendReplies()
+}
+
+// sendReplies sends what was written. A client that does not read that is cut off.
+func (u *subscriber) sendReplies() {
+	if u.conn.Flush() != nil {
+		u.quit = true
+	}
 }
 
 // count is how many channels and patterns there are.
@@ -220,7 +227,7 @@ func (u *subscriber) subscribe(patterns bool, args [][]byte) {
 		u.conn.WriteBulk(a)
 		u.conn.WriteInt(u.count())
 	}
-	_ = u.conn.Flush() // if the client is gone, reading ends
+	u.sendReplies()
 }
 
 // unsubscribe removes channels or patterns, all if none is named.
