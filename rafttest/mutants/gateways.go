@@ -40,6 +40,8 @@ var gateways = []bug{
 		edit("if id.Origin != o.cfg.ID || id.Boot != o.boot {", "if id.Origin != o.cfg.ID {"), "", brief},
 	{"two lives of a node whose clock was set back have one number", "internal/replica/origins.go",
 		edit("	return newest + 1 + start%(1<<32)\n", "	return newest + 1\n"), "TestBatchOfAnEarlierLifeIsNotTakenForAnother", 0},
+	{"a batch whose first sending was lost keeps a node from its next number", fatesFile,
+		edit("		if o.newest > o.boot { // the leader", "		if o.newest > o.boot && o == nil { // the leader"), "TestBootBehindARefusedOne", 0},
 	{"an entry of the same term closes a batch", fatesFile,
 		edit("if b.sends > 0 && b.term < at.term {", "if b.sends > 0 && b.term <= at.term {"), "", brief},
 	{"a query is answered without a barrier", queriesFile,
