@@ -4,6 +4,7 @@
 package replica
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -32,14 +33,19 @@ func (o *outbox) receiveVerdict(v wire.Verdict) {
 	if v.Outcome == wire.Busy && v.Index < maxBoot {
 		o.newest = max(o.newest, v.Index)
 	}
-	if b.sends > 1 {
-		return // an earlier sending may still arrive
+	if b.sends > 1 { // an earlier sending may still arrive
+		if o.newest > o.boot { // the leader takes nothing of this boot, and the next boot waits for the end of all sendings
+			o.endBatch(b, errSetBack)
+		}
+		return
 	}
 	b.closed()
 	if v.Outcome >= wire.Malformed {
 		o.endBatch(b, malformed(b, v))
 	}
 }
+
+var errSetBack = errors.New("the leader has had commands of a later start of this node: the clock was set back between two starts")
 
 // malformed is the cause for a batch that the leader does not take.
 func malformed(b *batch, v wire.Verdict) error {

@@ -24,6 +24,13 @@ func TestBootBehindARefusedOne(t *testing.T) {
 		n.boots = 5
 		c.start(n)
 		c.run(2)
+		// The first sending is lost, so that its fate is open until the term ends. Nothing waits for that.
+		c.lose = func(m wire.Message) bool { return m.Kind() == wire.KindProposal }
+		lost := c.propose(2, "lost")
+		c.run(1)
+		c.lose = func(wire.Message) bool { return false }
+		c.run(2 * n.r.cfg.ElectionTick)
+		require.ErrorIs(t, c.result(lost).Err, ErrUnknown)
 		var calls []Call
 		for range 3 {
 			calls = append(calls, c.propose(2, "x"))

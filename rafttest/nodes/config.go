@@ -22,7 +22,7 @@ import (
 func (m *member) config(kept keptState) replica.Config {
 	p, w := &m.n.w.plan, m.n.w
 	cfg := replica.Config{Applied: kept.index, HostState: kept.host, Settings: replica.Settings{
-		ID: m.n.id, Group: m.g.id, Log: m.log, Boot: m.n.life,
+		ID: m.n.id, Group: m.g.id, Log: m.log, Boot: p.start(m.n.life),
 		ElectionTick: electionTicks, HeartbeatTick: p.heartbeatTick,
 		NoPreVote: p.noPreVote, NoCheckQuorum: p.noCheckQuorum,
 		MaxCommandBytes: p.maxCommand(), MaxBatchBytes: p.batchBytes, MaxBatches: p.batches,

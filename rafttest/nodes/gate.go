@@ -44,7 +44,7 @@ func (gt *gate) start() {
 	p := &gt.w.plan
 	for _, g := range gt.w.groups {
 		r, err := replica.NewGateway(replica.Settings{
-			ID: gt.id, Group: g.id, Boot: gt.life, ElectionTick: electionTicks, MaxCommandBytes: p.maxCommand(),
+			ID: gt.id, Group: g.id, Boot: p.start(gt.life), ElectionTick: electionTicks, MaxCommandBytes: p.maxCommand(),
 			MaxBatchBytes: p.batchBytes, MaxBatches: p.batches, MaxQueueBytes: p.queueBytes, MaxCalls: p.calls,
 		})
 		if err != nil {

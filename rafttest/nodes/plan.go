@@ -59,6 +59,7 @@ type plan struct {
 	naming               naming
 	joints               *jointPlan // nil: the run is none of joints
 	gates                gatePlan
+	setBack              bool // the clocks by which processes number their starts are set back before each
 
 	// Faults: how often, how strong, how long.
 	drift                                                              float64
@@ -97,6 +98,7 @@ func drawPlan(seed uint64, opts options) plan {
 	p.drawLinks(world.NewDraws(seed, 40))
 	p.placing = drawPlacing(world.NewDraws(seed, 9))
 	if opts.Bug == noBug { // other bugs are found where they are
+		p.setBack = world.NewDraws(seed, 20).Chance(0.2)
 		p.drawCatchUp(world.NewDraws(seed, 17))
 		p.naming = drawNames(world.NewDraws(seed, 14))
 		p.naming.drawZones(world.NewDraws(seed, 16))
@@ -119,6 +121,14 @@ func drawPlan(seed uint64, opts options) plan {
 	}
 	p.fit()
 	return p
+}
+
+// start is the number that a process gives a start by its clock.
+func (p *plan) start(life uint64) uint64 {
+	if p.setBack {
+		return 1<<10 - life
+	}
+	return life
 }
 
 // fetching returns which nodes fetch snapshots, as a node knows; nil at a node that does not.
