@@ -4,6 +4,7 @@
 package rawnode
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -79,7 +80,7 @@ func (h *Host) hanging() string {
 			parts = append(parts, p.name)
 		}
 	}
-	return strings.Join(parts, "; ")
+	return cmp.Or(strings.Join(parts, "; "), "the state machine, in Interrupt")
 }
 
 // wind waits for calls to end and for leadership to move.

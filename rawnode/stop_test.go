@@ -48,6 +48,8 @@ func (s *hanging) Durable() (uint64, error) {
 	return s.counts.Durable()
 }
 
+func (s *hanging) Interrupt(error) { s.hang("Interrupt") }
+
 // hangingLog is a log whose Append hangs.
 type hangingLog struct {
 	rawnode.Log
@@ -79,7 +81,7 @@ func (tr hangingTransport) Send(messages []wire.Message) {
 // names the part; and returns nil after the part has ended.
 func TestStopReturnsAtContextEndWhicheverPartHangs(t *testing.T) {
 	for method, want := range map[string]string{
-		"Apply": "the state machine", "Durable": "the state machine", "Append": "the log",
+		"Apply": "the state machine", "Durable": "the state machine", "Append": "the log", "Interrupt": "the state machine, in Interrupt",
 	} {
 		t.Run(method, func(t *testing.T) {
 			var sm *hanging
