@@ -198,6 +198,12 @@ func TestCollectionsInPipelinesAndTransactions(t *testing.T) {
 	w.want(":1\r\n:1\r\n" + strings.Repeat(":0\r\n:0\r\n", 19) + "*2\r\n$1\r\nf\r\n$1\r\n1\r\n*1\r\n$1\r\na\r\n-" + wrongType + "\r\n:1\r\n")
 	w.send("MULTI\r\nHSET h g 2\r\nZADD z 2 b 3 c\r\nZREM z a\r\nZRANGEBYSCORE z 0 5 LIMIT 1 1\r\nZSCORE z b\r\nDEL z\r\nZADD z 9 n\r\nZRANGEBYSCORE z 0 9\r\nHGET h g\r\nTYPE z\r\nEXEC\r\n")
 	w.want("+OK\r\n" + strings.Repeat("+QUEUED\r\n", 10) + "*10\r\n:1\r\n:2\r\n:1\r\n*1\r\n$1\r\nc\r\n$1\r\n2\r\n:1\r\n:1\r\n*1\r\n$1\r\nn\r\n$1\r\n2\r\n+zset\r\n")
+	w.send("MULTI\r\nZRANGEBYSCORE z 0 5 LIMIT 60000 1\r\nZRANGEBYSCORE z 0 5 LIMIT 60000 1\r\nZRANGEBYSCORE z 0 5 LIMIT 9223372036854775807 1\r\nDISCARD\r\n")
+	w.want("+OK\r\n+QUEUED\r\n")
+	for range 2 {
+		require.Contains(t, w.line(), "-ERR the ranges of a transaction pass over more than 100000 members")
+	}
+	w.want("+OK\r\n")
 	w.send("WATCH z\r\nMULTI\r\nZADD z 1 m\r\n")
 	w.want("+OK\r\n+OK\r\n+QUEUED\r\n")
 	other := dialWire(t, w.RemoteAddr().String())

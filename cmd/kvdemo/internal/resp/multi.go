@@ -15,8 +15,11 @@ import (
 // maxWatched is how many keys a client can have with WATCH, and watchedBytes about what each takes beside the key.
 const maxWatched, watchedBytes = 1024, 100
 
+// maxSkips is how many members of sorted sets the ranges of a transaction can pass over: each is looked at, at all nodes.
+const maxSkips = 100_000
+
 func doMulti(c *client, conn redcon.Conn, _ [][]byte) {
-	c.multi, c.bad, c.queued, c.size = true, false, nil, 0
+	c.multi, c.bad, c.queued, c.size, c.skips = true, false, nil, 0, 0
 	conn.WriteString("OK")
 }
 
@@ -35,6 +38,11 @@ func (c *client) queue(conn redcon.Conn, q queued, p *plan) {
 		c.fail(conn, fmt.Sprintf("ERR a transaction of %d bytes and %d commands, want at most %d and %d", c.size, len(c.queued)+1, kv.MaxCommandBytes, kv.MaxTxnItems/2))
 		return
 	}
+	if p.skips > maxSkips-c.skips {
+		c.fail(conn, fmt.Sprintf("ERR the ranges of a transaction pass over more than %d members, while all writes wait: ask for these outside of it", maxSkips))
+		return
+	}
+	c.skips += p.skips
 	if !c.hold(conn, size) {
 		return
 	}

@@ -23,7 +23,9 @@ type plan struct {
 	// splits allows the actions to be done group by group, where the keys are of
 	// several.
 	splits bool
-	reply  func(w redcon.Conn, r []kv.ActionResult)
+	// skips is how many members in front of a range are passed over.
+	skips int64
+	reply func(w redcon.Conn, r []kv.ActionResult)
 }
 
 // size is about what the plan takes of a command.

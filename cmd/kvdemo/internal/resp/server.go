@@ -226,6 +226,7 @@ type client struct {
 	queued  []queued
 	bad     bool
 	size    int
+	skips   int64 // of queued
 	watched []watched
 	held    int // bytes of queued and watched that count in the budget
 }

@@ -148,9 +148,13 @@ func planZRangeByScore(args [][]byte, _ time.Time) (*plan, error) {
 	if q.Offset < 0 { // Redis finds nothing there
 		q.Offset, q.Count = 0, 0
 	}
-	return alone(kv.Action{Kind: kv.ActSortedRange, Key: string(args[0]), Value: q.Encode()}, func(w redcon.Conn, r kv.ActionResult) {
+	p, err := alone(kv.Action{Kind: kv.ActSortedRange, Key: string(args[0]), Value: q.Encode()}, func(w redcon.Conn, r kv.ActionResult) {
 		writeMembers(w, r.Value, scores)
 	})
+	if err == nil {
+		p.skips = q.Offset
+	}
+	return p, err
 }
 
 func writeMembers(w redcon.Conn, b []byte, scores bool) {
