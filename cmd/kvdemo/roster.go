@@ -173,7 +173,7 @@ func newRosters(nodes []client.NodeStatus) ([]groupRoster, error) {
 		if n.Err != nil {
 			errs = append(errs, n.Err)
 		}
-		for _, g := range n.Status.GetGroups() {
+		for _, g := range n.Response.GetGroups() {
 			l := newLeasesResult(g.GetLeases())
 			if l == nil {
 				continue
@@ -183,7 +183,7 @@ func newRosters(nodes []client.NodeStatus) ([]groupRoster, error) {
 				r = &groupRoster{Group: g.GetId()}
 				rosters[g.GetId()], ids = r, append(ids, g.GetId())
 			}
-			r.add(n.Status.GetId(), g, l)
+			r.add(n.Response.GetId(), g, l)
 		}
 	}
 	switch {
