@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weftraft/weft/cmd/internal/nodes"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/logs"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/node"
 )
@@ -34,7 +35,7 @@ func newGateway() *cobra.Command {
 			var errs []error
 			if peers != "" {
 				var err error
-				cfg.Peers, err = node.ParsePeers("peers", peers)
+				cfg.Peers, err = nodes.ParsePeers("peers", peers)
 				errs = append(errs, err)
 			}
 			if passwordFile != "" {

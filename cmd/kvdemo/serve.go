@@ -4,7 +4,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/weftraft/weft/cmd/internal/nodes"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/logs"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/node"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
@@ -65,14 +65,11 @@ func newServe() *cobra.Command {
 			case f.orders:
 				orders := make(chan page.Order)
 				cfg.Orders = orders
-				ctx = untilEOF(ctx, func() error {
+				ctx = nodes.Until(ctx, func() error {
 					return node.ReadOrders(outer, cmd.InOrStdin(), orders, func(err error) { cfg.Log.Warn("order refused", "error", err) })
 				})
 			case f.exitWithStdin:
-				ctx = untilEOF(ctx, func() error {
-					_, err := io.Copy(io.Discard, cmd.InOrStdin())
-					return err
-				})
+				ctx = nodes.UntilEOF(ctx, cmd.InOrStdin())
 			}
 			return node.Run(ctx, cfg)
 		},
@@ -141,12 +138,12 @@ func (f *serveFlags) config(errOut io.Writer) (node.Config, error) {
 	cfg := f.cfg
 	if f.peers != "" {
 		var err error
-		cfg.Peers, err = node.ParsePeers("peers", f.peers)
+		cfg.Peers, err = nodes.ParsePeers("peers", f.peers)
 		errs = append(errs, err)
 	}
 	if f.httpPeers != "" {
 		var err error
-		cfg.HTTPPeers, err = node.ParsePeers("http-peers", f.httpPeers)
+		cfg.HTTPPeers, err = nodes.ParsePeers("http-peers", f.httpPeers)
 		errs = append(errs, err)
 	}
 	if f.passwordFile != "" {
@@ -183,16 +180,6 @@ func readPassword(file string) (string, error) {
 		return "", fmt.Errorf("--resp-password-file: %s: want one line of 1 to %d bytes, all of which can be seen", file, maxPassword)
 	}
 	return password, nil
-}
-
-// untilEOF returns a context that ends when standard input does, which read reads.
-func untilEOF(ctx context.Context, read func() error) context.Context {
-	ctx, cancel := context.WithCancelCause(ctx)
-	go func() {
-		_ = read() // an error is an end, too
-		cancel(errors.New("standard input ended"))
-	}()
-	return ctx
 }
 
 // addTraces adds the flags of traces.

@@ -149,7 +149,7 @@ func TestBadCommandLines(t *testing.T) {
 		{[]string{"ycsb", "--kvdemo", "x", "--quick", "--out", "x.md"}, []string{"--out: 1 rounds, want 5 or more"}},
 		{[]string{"ycsb", "--kvdemo", "x", "--values", "0", "--delays", "2s"}, []string{"--values: 0", "--delays: 2s"}},
 		{[]string{"loop", "--id", "1", "--peers", "2=h:1"}, []string{"--id: 1, want a member named in --peers"}},
-		{[]string{"loop", "--id", "1", "--peers", "1=h:1,1=h:2"}, []string{`--peers: "1=h:2", want id=host:port, each id once`}},
+		{[]string{"loop", "--id", "1", "--peers", "1=h:1,1=h:2"}, []string{"--peers: node 1 is named twice (h:1, h:2)"}},
 	} {
 		_, _, err := weftbench(t, c.args...)
 		for _, want := range c.want {

@@ -126,28 +126,20 @@ func RunGateway(ctx context.Context, cfg Config) (err error) {
 func (c Config) ValidateGateway() error {
 	var errs mistakes
 	bad := errs.add
-	if c.ID == 0 {
-		bad("id", c.ID, "1 or more, and one that no node has")
-	}
-	if c.Cluster == 0 {
-		bad("cluster", c.Cluster, "1 or more, that of the nodes")
-	}
+	errs.check(c.ID > 0, "id", c.ID, "1 or more, and one that no node has")
+	errs.check(c.Cluster > 0, "cluster", c.Cluster, "1 or more, that of the nodes")
 	if len(c.Peers) == 0 {
 		bad("peers", "none", "nodes of the cluster as id=host:port,...")
 	} else if at, ok := c.Peers[c.ID]; ok {
 		bad("id", c.ID, "one that no node has: --peers has the node %d=%s", c.ID, at)
 	}
-	if c.Listen == "" {
-		bad("listen", "none", "an address for nodes")
-	}
+	errs.check(c.Listen != "", "listen", "none", "an address for nodes")
 	if c.Advertise != "" {
 		if err := client.CheckAddress(c.Advertise); err != nil {
 			errs = append(errs, fmt.Errorf("--advertise: %w", err))
 		}
 	}
-	if c.Tick < MinTick || c.Tick > MaxTick {
-		bad("tick", c.Tick, "%v to %v", MinTick, MaxTick)
-	}
+	errs.check(c.Tick >= MinTick && c.Tick <= MaxTick, "tick", c.Tick, "%v to %v", MinTick, MaxTick)
 	errs = append(append(errs, c.validateTraces()...), c.validateProtection()...)
 	return errors.Join(append(errs, c.validateAddresses()...)...)
 }
