@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
@@ -68,8 +67,6 @@ func exitOf(err error) int {
 	}
 	return exitFailure // which the last line says as well
 }
-
-func (e exit) status() string { return strconv.Itoa(e.code) }
 
 // exitHelp is the table for --help.
 func exitHelp() string {

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -34,16 +33,9 @@ func newLogLevel() *cobra.Command {
 			}
 			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
 				t := f.table(cmd, "ENDPOINT", "LEVEL")
-				var errs []error
-				for _, a := range client.AdminAt(ctx, c, kvpb.AdminClient.SetLogLevel, req) {
-					r := logLevelResult{a.Endpoint, a.Response.GetLevel()}
-					if a.Err != nil {
-						errs = append(errs, a.Err)
-					} else if err := t.row(r, r.Endpoint, r.Level); err != nil {
-						return err
-					}
-				}
-				return errors.Join(append(errs, t.flush())...)
+				return rowsOf(t, client.AdminAt(ctx, c, kvpb.AdminClient.SetLogLevel, req), func(endpoint string, resp *kvpb.SetLogLevelResponse) error {
+					return t.row(logLevelResult{endpoint, resp.GetLevel()}, endpoint, resp.GetLevel())
+				})
 			})
 		},
 	}

@@ -129,6 +129,15 @@ func groupList(groups []uint64) string {
 	return strings.Join(words, " ")
 }
 
+// nodeID reads an argument of a command.
+func nodeID(cmd *cobra.Command, arg string) (uint64, error) {
+	id, err := strconv.ParseUint(arg, 10, 64)
+	if err != nil || id == 0 {
+		return 0, fmt.Errorf("%s: node id %q, want a number of 1 or more; %w", cmd.Name(), arg, errUsage)
+	}
+	return id, nil
+}
+
 // memberVerb makes a command that changes a member and prints all.
 func memberVerb(use, short string, args int, do func(ctx context.Context, c *client.Client, id uint64, args []string) (*kvpb.MembersResponse, error)) *cobra.Command {
 	var f clientFlags
@@ -137,9 +146,9 @@ func memberVerb(use, short string, args int, do func(ctx context.Context, c *cli
 		Short: short,
 		Args:  cobra.ExactArgs(args),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := strconv.ParseUint(args[0], 10, 64)
-			if err != nil || id == 0 {
-				return fmt.Errorf("%s: node id %q, want a number of 1 or more; %w", cmd.Name(), args[0], errUsage)
+			id, err := nodeID(cmd, args[0])
+			if err != nil {
+				return err
 			}
 			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
 				resp, err := do(ctx, c, id, args[1:])
@@ -204,9 +213,9 @@ func newTransfer() *cobra.Command {
 		Short: "Make a node the leader, of one group or of all",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			to, err := strconv.ParseUint(args[0], 10, 64)
-			if err != nil || to == 0 {
-				return fmt.Errorf("transfer: node id %q, want a number of 1 or more; %w", args[0], errUsage)
+			to, err := nodeID(cmd, args[0])
+			if err != nil {
+				return err
 			}
 			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
 				if _, err := client.Admin(ctx, c, kvpb.AdminClient.Transfer, &kvpb.TransferRequest{Group: group, To: to}); err != nil {
@@ -242,17 +251,13 @@ func newSnapshot() *cobra.Command {
 // printSnapshots prints a row for each node and group. Each node must succeed.
 func (f *clientFlags) printSnapshots(cmd *cobra.Command, answers []client.Answer[*kvpb.SnapshotResponse]) error {
 	t := f.table(cmd, "ENDPOINT", "GROUP", "DURABLE", "LOG FROM", "LOG")
-	var errs []error
-	for _, a := range answers {
-		if a.Err != nil {
-			errs = append(errs, a.Err)
-		}
-		for _, g := range a.Response.GetGroups() {
-			r := snapshotResult{Endpoint: a.Endpoint, Group: g.GetId(), Durable: g.GetDurable(), FirstIndex: g.GetFirstIndex(), LogBytes: a.Response.GetLogBytes()}
+	return rowsOf(t, answers, func(endpoint string, resp *kvpb.SnapshotResponse) error {
+		for _, g := range resp.GetGroups() {
+			r := snapshotResult{Endpoint: endpoint, Group: g.GetId(), Durable: g.GetDurable(), FirstIndex: g.GetFirstIndex(), LogBytes: resp.GetLogBytes()}
 			if err := t.row(r, r.Endpoint, r.Group, r.Durable, r.FirstIndex, size(r.LogBytes)); err != nil {
 				return err
 			}
 		}
-	}
-	return errors.Join(append(errs, t.flush())...)
+		return nil
+	})
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
 
@@ -119,6 +121,19 @@ func (f *clientFlags) table(cmd *cobra.Command, columns ...string) *table {
 	t := &table{w: tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)}
 	fmt.Fprintln(t.w, strings.Join(columns, "\t"))
 	return t
+}
+
+// rowsOf prints rows of each answer. All endpoints must answer.
+func rowsOf[T any](t *table, answers []client.Answer[T], rows func(endpoint string, response T) error) error {
+	var errs []error
+	for _, a := range answers {
+		if a.Err != nil {
+			errs = append(errs, a.Err)
+		} else if err := rows(a.Endpoint, a.Response); err != nil {
+			return err
+		}
+	}
+	return errors.Join(append(errs, t.flush())...)
 }
 
 // row prints the object, or the cells.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -115,9 +114,9 @@ func rosterVerb(use, short string, args cobra.PositionalArgs, do func(context.Co
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var nodes []uint64
 			for _, arg := range args {
-				id, err := strconv.ParseUint(arg, 10, 64)
-				if err != nil || id == 0 {
-					return fmt.Errorf("%s: node id %q, want a number of 1 or more; %w", cmd.Name(), arg, errUsage)
+				id, err := nodeID(cmd, arg)
+				if err != nil {
+					return err
 				}
 				nodes = append(nodes, id)
 			}
@@ -173,7 +172,7 @@ func newRosters(nodes []client.NodeStatus) ([]groupRoster, error) {
 		if n.Err != nil {
 			errs = append(errs, n.Err)
 		}
-		for _, g := range n.Status.GetGroups() {
+		for _, g := range n.Response.GetGroups() {
 			l := newLeasesResult(g.GetLeases())
 			if l == nil {
 				continue
@@ -183,7 +182,7 @@ func newRosters(nodes []client.NodeStatus) ([]groupRoster, error) {
 				r = &groupRoster{Group: g.GetId()}
 				rosters[g.GetId()], ids = r, append(ids, g.GetId())
 			}
-			r.add(n.Status.GetId(), g, l)
+			r.add(n.Response.GetId(), g, l)
 		}
 	}
 	switch {

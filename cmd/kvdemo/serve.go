@@ -4,7 +4,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/weftraft/weft/cmd/internal/nodes"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/logs"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/node"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
@@ -26,14 +26,19 @@ import (
 	"github.com/weftraft/weft/rawnode"
 )
 
-// serveFlags are the flags of serve that need further reading.
+// entranceFlags are flags of serve and gateway that need further reading.
+type entranceFlags struct {
+	cfg          node.Config
+	peers        string
+	passwordFile string
+	logFormat    string
+	logLevel     string
+}
+
+// serveFlags are those of serve.
 type serveFlags struct {
-	cfg           node.Config
-	peers         string
+	entranceFlags
 	httpPeers     string
-	passwordFile  string
-	logFormat     string
-	logLevel      string
 	weight        uint
 	exitWithStdin bool
 	orders        bool
@@ -65,14 +70,11 @@ func newServe() *cobra.Command {
 			case f.orders:
 				orders := make(chan page.Order)
 				cfg.Orders = orders
-				ctx = untilEOF(ctx, func() error {
+				ctx = nodes.Until(ctx, func() error {
 					return node.ReadOrders(outer, cmd.InOrStdin(), orders, func(err error) { cfg.Log.Warn("order refused", "error", err) })
 				})
 			case f.exitWithStdin:
-				ctx = untilEOF(ctx, func() error {
-					_, err := io.Copy(io.Discard, cmd.InOrStdin())
-					return err
-				})
+				ctx = nodes.UntilEOF(ctx, cmd.InOrStdin())
 			}
 			return node.Run(ctx, cfg)
 		},
@@ -82,18 +84,13 @@ func newServe() *cobra.Command {
 	flags.Uint64Var(&f.cfg.Cluster, "cluster", 1, "number of the cluster, 1 or more, the same at all nodes")
 	flags.StringVar(&f.peers, "peers", "", "the members, this one too, and where they listen for each other, id=host:port,...")
 	flags.StringVar(&f.cfg.Listen, "listen", "", "where to listen for peers (default: this node's address in --peers)")
-	flags.StringVar(&f.cfg.ClientListen, "client-listen", defaultClientAddress, "where to listen for clients")
-	flags.StringVar(&f.cfg.RespListen, "resp", "", "where to listen for clients of Redis (default: nowhere); with certificates, such clients need TLS, too")
-	flags.StringVar(&f.passwordFile, "resp-password-file", "", "file with the password that clients of --resp give (default: none is wanted)")
+	f.add(flags)
 	flags.BoolVar(&f.cfg.Join, "join", false, "this node is new in a cluster that runs: wait for member add")
 	flags.IntVar(&f.cfg.Groups, "groups", 1, fmt.Sprintf("Raft groups that share the keys, 1 to %d, the same at all nodes for ever", node.MaxGroups))
 	flags.StringVar(&f.cfg.HTTPListen, "http-listen", "", "where to serve /metrics, /livez, /readyz and a page to watch, /page/, over HTTP (default: nowhere)")
 	flags.StringVar(&f.httpPeers, "http-peers", "", "the --http-listen of the nodes, id=host:port,...: the page shows them, too")
-	flags.BoolVar(&f.cfg.Pprof, "pprof", false, "serve profiles of the process at --http-listen, too, under /debug/pprof/")
-	addTraces(flags, &f.cfg)
 	flags.StringVar(&f.cfg.Data, "data", "", "directory of this node's data, made if there is none")
 	addTLS(cmd, &f.cfg.TLS, "peers and clients need certificates of the same authority then", false)
-	flags.BoolVar(&f.cfg.Unprotected, "unprotected", false, "without certificates, listen also where other machines come in: whoever does reads and writes")
 	addTuning(cmd, &f.cfg)
 	addLeases(cmd, &f.cfg)
 	flags.Int64Var(&f.cfg.CatchUpBytes, "catch-up-bytes", 0, "bytes of snapshots and missed entries under way, of all groups, in each direction; the most urgent go first (default: 64 MiB)")
@@ -103,7 +100,6 @@ func newServe() *cobra.Command {
 	flags.DurationVar(&f.cfg.BalanceInterval, "balance-interval", node.DefaultBalanceInterval, "how often a node with several groups hands over some if it leads too many (0: never)")
 	flags.UintVar(&f.weight, "leader-weight", rawnode.DefaultLeaderWeight, "how much rather this node leads than others, 0 to 1000; 0: only if no other can; kvdemo leader-weight changes it while the node runs")
 	flags.StringVar((*string)(&f.cfg.StuckDisk), "stuck-disk", "", "a file, for experiments: while it exists and is empty, what this node writes to --data waits, as on a disk that is stuck; while it holds a time, such as 20ms, each sync takes so much longer (default: none)")
-	flags.StringVar(&f.logFormat, "log-format", logs.Console, "of the log on standard error: console or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error; kvdemo log-level changes it while the node runs")
 	flags.BoolVar(&f.exitWithStdin, "exit-with-stdin", false, "stop when standard input ends: for a parent process")
 	flags.BoolVar(&f.orders, "orders", false, "stop when standard input ends, and take orders from its lines: for the demo")
@@ -138,30 +134,31 @@ func addLeases(cmd *cobra.Command, cfg *node.Config) {
 // config reads the flags other than numbers and checks all flags.
 func (f *serveFlags) config(errOut io.Writer) (node.Config, error) {
 	var errs []error
-	cfg := f.cfg
-	if f.peers != "" {
-		var err error
-		cfg.Peers, err = node.ParsePeers("peers", f.peers)
-		errs = append(errs, err)
-	}
+	cfg, err := f.read(errOut)
+	errs = append(errs, err)
 	if f.httpPeers != "" {
-		var err error
-		cfg.HTTPPeers, err = node.ParsePeers("http-peers", f.httpPeers)
-		errs = append(errs, err)
-	}
-	if f.passwordFile != "" {
-		var err error
-		cfg.RespPassword, err = readPassword(f.passwordFile)
+		cfg.HTTPPeers, err = nodes.ParsePeers("http-peers", f.httpPeers)
 		errs = append(errs, err)
 	}
 	cfg.LeaderWeight = node.WeightSetting(uint64(f.weight))
-	log, level, err := logs.New(errOut, f.logFormat, f.logLevel)
-	errs = append(errs, err)
-	cfg.Log, cfg.LogLevel = log, level
-	if err := cfg.Validate(); err != nil {
+	return cfg, errors.Join(append(errs, cfg.Validate())...)
+}
+
+// read reads the peers, the password and what is said of the log.
+func (f *entranceFlags) read(errOut io.Writer) (node.Config, error) {
+	var errs []error
+	var err error
+	cfg := f.cfg
+	if f.peers != "" {
+		cfg.Peers, err = nodes.ParsePeers("peers", f.peers)
 		errs = append(errs, err)
 	}
-	return cfg, errors.Join(errs...)
+	if f.passwordFile != "" {
+		cfg.RespPassword, err = readPassword(f.passwordFile)
+		errs = append(errs, err)
+	}
+	cfg.Log, cfg.LogLevel, err = logs.New(errOut, f.logFormat, f.logLevel)
+	return cfg, errors.Join(append(errs, err)...)
 }
 
 // maxPassword bounds the password of clients of Redis, in bytes.
@@ -185,18 +182,14 @@ func readPassword(file string) (string, error) {
 	return password, nil
 }
 
-// untilEOF returns a context that ends when standard input does, which read reads.
-func untilEOF(ctx context.Context, read func() error) context.Context {
-	ctx, cancel := context.WithCancelCause(ctx)
-	go func() {
-		_ = read() // an error is an end, too
-		cancel(errors.New("standard input ended"))
-	}()
-	return ctx
-}
-
-// addTraces adds the flags of traces.
-func addTraces(flags *pflag.FlagSet, cfg *node.Config) {
-	flags.StringVar(&cfg.OTLP, "otlp", "", "URL of a collector that takes OpenTelemetry's traces over gRPC, such as http://127.0.0.1:4317 (default: none)")
-	flags.Float64Var(&cfg.OTLPSample, "otlp-sample", 0.01, "share of the calls that leave a trace at --otlp, 0 to 1, beside those whose client asks for one")
+// add adds the flags that say the same of a node and of a gateway.
+func (f *entranceFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.cfg.ClientListen, "client-listen", defaultClientAddress, "where to listen for clients")
+	flags.StringVar(&f.cfg.RespListen, "resp", "", "where to listen for clients of Redis (default: nowhere); with certificates, such clients need TLS, too")
+	flags.StringVar(&f.passwordFile, "resp-password-file", "", "file with the password that clients of --resp give (default: none is wanted)")
+	flags.BoolVar(&f.cfg.Pprof, "pprof", false, "serve profiles of the process at --http-listen, too, under /debug/pprof/")
+	flags.StringVar(&f.cfg.OTLP, "otlp", "", "URL of a collector that takes OpenTelemetry's traces over gRPC, such as http://127.0.0.1:4317 (default: none)")
+	flags.Float64Var(&f.cfg.OTLPSample, "otlp-sample", 0.01, "share of the calls that leave a trace at --otlp, 0 to 1, beside those whose client asks for one")
+	flags.BoolVar(&f.cfg.Unprotected, "unprotected", false, "without certificates, listen also where other machines come in: whoever does reads and writes")
+	flags.StringVar(&f.logFormat, "log-format", logs.Console, "of the log on standard error: console or json")
 }

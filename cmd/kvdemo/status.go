@@ -135,7 +135,7 @@ func newStatusResult(n client.NodeStatus) statusResult {
 	if n.Err != nil {
 		return statusResult{Endpoint: n.Endpoint, Error: strings.TrimPrefix(n.Err.Error(), n.Endpoint+": ")}
 	}
-	s := n.Status
+	s := n.Response
 	r := statusResult{
 		Endpoint: n.Endpoint, ID: s.GetId(), Cluster: s.GetCluster(), Core: s.GetCore(),
 		Role: s.GetRole(), Leader: s.GetLeader(), Term: s.GetTerm(), Commit: s.GetCommit(),

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -52,15 +51,9 @@ func newLeaderWeight() *cobra.Command {
 			}
 			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
 				t := f.table(cmd, "ENDPOINT", "NODE", "WEIGHT", "SYNC", "TURN", "WAIT", "SEND", "STALLED")
-				var errs []error
-				for _, a := range client.AdminAt(ctx, c, kvpb.AdminClient.SetLeaderWeight, req) {
-					if a.Err != nil {
-						errs = append(errs, a.Err)
-					} else if err := weightRow(t, a.Endpoint, a.Response); err != nil {
-						return err
-					}
-				}
-				return errors.Join(append(errs, t.flush())...)
+				return rowsOf(t, client.AdminAt(ctx, c, kvpb.AdminClient.SetLeaderWeight, req), func(endpoint string, resp *kvpb.SetLeaderWeightResponse) error {
+					return weightRow(t, endpoint, resp)
+				})
 			})
 		},
 	}

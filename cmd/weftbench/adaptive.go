@@ -23,11 +23,14 @@ func newAdaptive() *cobra.Command {
 			"with --cores it is real cores, on fewer cells. The same flags find the same.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := within("nodes", 3, 11, o.Nodes...); err != nil {
+				return err
+			}
 			report, err := adaptive.Run(cmd.Context(), o, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
-			return report.Section().Write(cmd.OutOrStdout(), out.out, out.json)
+			return out.write(cmd, report.Section(), nil)
 		},
 	}
 	out.add(cmd)

@@ -4,6 +4,8 @@
 package main
 
 import (
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,10 +16,8 @@ import (
 
 func newCoding() *cobra.Command {
 	var (
-		nodes programs
+		bench benchFlags
 		cfg   codingbench.Config
-		out   outFlags
-		data  string
 		quick bool
 	)
 	cmd := &cobra.Command{
@@ -30,30 +30,27 @@ func newCoding() *cobra.Command {
 			if quick {
 				cfg.Nodes, cfg.Clients, cfg.Rounds, cfg.Time = cfg.Nodes[:1], []int{16}, 1, 700*time.Millisecond
 			}
-			if err := lab.Publishable(out.out, cfg.Rounds); err != nil {
+			bounds := slices.DeleteFunc(slices.Clone(cfg.Egress), func(bytes int) bool { return bytes == 0 })
+			if err := errors.Join(within("nodes", 3, 9, cfg.Nodes...), within("egress", 1<<10, 1<<40, bounds...), within("sizes", 1, 4<<20, cfg.Sizes...), within("clients", 1, 1000, cfg.Clients...),
+				within("rounds", 1, 1000, cfg.Rounds), within("time", 100*time.Millisecond, time.Hour, cfg.Time), lab.Publishable(bench.report.out, cfg.Rounds)); err != nil {
 				return err
 			}
-			return nodes.inData(data, func(kvdemo, dir string) error {
+			return bench.run(cmd, func(kvdemo, dir string) (*lab.Section, error) {
 				cfg.Kvdemo, cfg.Dir, cfg.Progress = kvdemo, dir, cmd.ErrOrStderr()
 				cells, err := codingbench.Run(cmd.Context(), cfg)
-				if err != nil {
-					return err
-				}
-				return codingbench.Report(cfg, cells).Write(cmd.OutOrStdout(), out.out, out.json)
+				return codingbench.Report(cfg, cells), err
 			})
 		},
 	}
-	nodes.add(cmd)
-	out.add(cmd)
+	bench.add(cmd)
 	flags := cmd.Flags()
 	flags.IntSliceVar(&cfg.Nodes, "nodes", []int{3, 5}, "sizes of clusters, 3 to 9")
 	flags.IntSliceVar(&cfg.Egress, "egress", []int{0, 125e6, 12.5e6}, "bytes a second that a node sends at most, 1024 or more (0: no bound)")
 	cfg.Sizes = []int{128, 512, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20}
 	flags.Var((*sizes)(&cfg.Sizes), "sizes", "bytes of a value, such as 512 or 1KiB, to 4MiB")
 	flags.IntSliceVar(&cfg.Clients, "clients", []int{1, 16, 64}, "numbers of clients, 1 to 1000")
-	flags.IntVar(&cfg.Rounds, "rounds", lab.LeastRounds, "how often each load is measured for each side, in turn; 1 or more")
-	flags.DurationVar(&cfg.Time, "time", 1300*time.Millisecond, "of one measurement, 100ms or more")
+	flags.IntVar(&cfg.Rounds, "rounds", lab.LeastRounds, "how often each load is measured for each side, in turn; 1 to 1000")
+	flags.DurationVar(&cfg.Time, "time", 1300*time.Millisecond, "of one measurement, 100ms to 1h")
 	flags.BoolVar(&quick, "quick", false, "one short round of one size of cluster")
-	flags.StringVar(&data, "data", "", "directory for the nodes' data (default: a temporary one)")
 	return cmd
 }

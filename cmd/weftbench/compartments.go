@@ -45,10 +45,7 @@ func newCompartments() *cobra.Command {
 			}
 			cfg.Progress = cmd.ErrOrStderr()
 			results, err := cfg.Run(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return compartments.Report(cfg, results).Write(cmd.OutOrStdout(), out.out, out.json)
+			return out.write(cmd, compartments.Report(cfg, results), err)
 		},
 	}
 	out.add(cmd)
@@ -86,9 +83,6 @@ func runShares(cmd *cobra.Command, cfg costs.Config, data string, out outFlags) 
 			return err
 		}
 		s, err := compartments.SharesReport(cmd.Context(), cfg, shares)
-		if err != nil {
-			return err
-		}
-		return s.Write(cmd.OutOrStdout(), out.out, out.json)
+		return out.write(cmd, s, err)
 	})
 }

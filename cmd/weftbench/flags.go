@@ -9,9 +9,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // outFlags say where a report goes.
@@ -44,6 +48,35 @@ func (f *outFlags) check() error {
 	return nil
 }
 
+// write writes the report of a measurement that has not failed.
+func (f *outFlags) write(cmd *cobra.Command, s *lab.Section, err error) error {
+	if err != nil {
+		return err
+	}
+	return s.Write(cmd.OutOrStdout(), f.out, f.json)
+}
+
+// benchFlags are those of commands that measure processes of kvdemo.
+type benchFlags struct {
+	programs
+	report outFlags
+	data   string
+}
+
+func (f *benchFlags) add(cmd *cobra.Command) {
+	f.programs.add(cmd)
+	f.report.add(cmd)
+	cmd.Flags().StringVar(&f.data, "data", "", "directory for the nodes' data (default: a temporary one)")
+}
+
+// run measures, given the path of kvdemo and a directory for the nodes' data, and writes the report.
+func (f *benchFlags) run(cmd *cobra.Command, measure func(kvdemo, dir string) (*lab.Section, error)) error {
+	return f.inData(f.data, func(kvdemo, dir string) error {
+		s, err := measure(kvdemo, dir)
+		return f.report.write(cmd, s, err)
+	})
+}
+
 // Bounds of what is simulated in memory.
 const (
 	maxVoters = 15
@@ -60,4 +93,12 @@ func within[T int | float64 | time.Duration](flag string, least, most T, values 
 		return fmt.Errorf("--%s: %v, want %v to %v", flag, v, least, most)
 	}
 	return nil
+}
+
+// oneOf refuses other values of a flag.
+func oneOf(flag, value string, values ...string) error {
+	if slices.Contains(values, value) {
+		return nil
+	}
+	return fmt.Errorf("--%s: %q, want one of %s", flag, value, strings.Join(values, ", "))
 }

@@ -15,19 +15,17 @@ import (
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/hostbench"
 	"github.com/weftraft/weft/cmd/weftbench/internal/loop"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // hostFlags are those of "weftbench host".
 type hostFlags struct {
-	programs
+	benchFlags
 	cfg   hostbench.Config
 	sides []string
 	quick bool
 	// callsOnly leaves out all but the closed-loop writes.
 	callsOnly bool
-
-	data string
-	out  outFlags
 }
 
 func newHost() *cobra.Command {
@@ -42,8 +40,7 @@ func newHost() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	f.programs.add(cmd)
-	f.out.add(cmd)
+	f.add(cmd)
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.sides, "sides", []string{"weft", "upstream", "loop"}, "what to compare")
 	flags.IntSliceVar(&f.cfg.Clients, "clients", []int{1, 16, 64}, "numbers of clients")
@@ -61,11 +58,10 @@ func newHost() *cobra.Command {
 	flags.IntVar(&f.cfg.HeartbeatTicks, "heartbeat-ticks", 1, "of the nodes")
 	flags.IntVar(&f.cfg.ElectionTicks, "election-ticks", 10, "of the nodes: the election timeout")
 	flags.BoolVar(&f.quick, "quick", false, "one short round, few kills: about 90 seconds")
-	flags.StringVar(&f.data, "data", "", "directory for the nodes' data (default: a temporary one)")
 	return cmd
 }
 
-func (f *hostFlags) run(cmd *cobra.Command) (err error) {
+func (f *hostFlags) run(cmd *cobra.Command) error {
 	if f.quick {
 		f.cfg.Rounds, f.cfg.Time, f.cfg.Kills = 1, 700*time.Millisecond, 3
 		f.cfg.DiskBytes = 64 << 20
@@ -73,36 +69,29 @@ func (f *hostFlags) run(cmd *cobra.Command) (err error) {
 	if f.callsOnly {
 		f.cfg.Rate, f.cfg.Reads, f.cfg.Kills, f.cfg.DiskBytes = 0, false, 0, 0
 	}
-	if err := f.cfg.Publishable(f.out.out); err != nil {
+	if err := f.check(); err != nil {
 		return err
 	}
-	if f.cfg.Sides, err = f.chosen(); err != nil {
-		return err
-	}
-	dir, remove, err := tempDir(f.data)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, remove()) }()
-	f.cfg.Dir, f.cfg.Progress = dir, cmd.ErrOrStderr()
-	report, err := hostbench.Run(cmd.Context(), f.cfg)
-	if err != nil {
-		return err
-	}
-	return report.Section().Write(cmd.OutOrStdout(), f.out.out, f.out.json)
+	return f.benchFlags.run(cmd, func(kvdemo, dir string) (_ *lab.Section, err error) {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		if f.cfg.Sides, err = choose(hostSides(kvdemo, self), f.sides); err != nil {
+			return nil, err
+		}
+		f.cfg.Dir, f.cfg.Progress = dir, cmd.ErrOrStderr()
+		return hostbench.Run(cmd.Context(), f.cfg)
+	})
 }
 
-// chosen returns the sides that were asked for.
-func (f *hostFlags) chosen() ([]hostbench.Side, error) {
-	kvdemo, err := f.find()
-	if err != nil {
-		return nil, err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	return choose(hostSides(kvdemo, self), f.sides)
+func (f *hostFlags) check() error {
+	c := f.cfg
+	return errors.Join(
+		within("clients", 1, 1000, c.Clients...), within("sizes", 1, 4<<20, c.Sizes...), within("rounds", 1, 1000, c.Rounds), within("time", 100*time.Millisecond, time.Hour, c.Time),
+		within("kills", 0, 10_000, c.Kills), within("rate", 0, 1e6, c.Rate), within("disk-bytes", 0, 1<<40, c.DiskBytes), within("disk-size", 1, 4<<20, c.DiskSize),
+		within("tick", time.Millisecond, 10*time.Second, c.Tick), within("heartbeat-ticks", 1, 1000, c.HeartbeatTicks), within("election-ticks", c.HeartbeatTicks+1, 100_000, c.ElectionTicks),
+		c.Publishable(f.report.out))
 }
 
 // hostSides are the implementations that there are.

@@ -26,14 +26,14 @@ func newHostNode() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if cfg.Peers, err = nodes.ParsePeers(peers); err != nil {
+			if cfg.Peers, err = nodes.ParsePeers("peers", peers); err != nil {
 				return err
 			}
 			if cfg.Peers[cfg.ID] == "" {
 				return fmt.Errorf("--id: %d, want a member named in --peers", cfg.ID)
 			}
 			if members != "" {
-				if cfg.Members, err = nodes.ParsePeers(members); err != nil {
+				if cfg.Members, err = nodes.ParsePeers("gateway-of", members); err != nil {
 					return err
 				}
 			}

@@ -10,14 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/killsbench"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 func newKills() *cobra.Command {
 	var (
-		nodes programs
+		bench benchFlags
 		cfg   killsbench.Config
-		out   outFlags
-		data  string
 	)
 	cmd := &cobra.Command{
 		Use:   "kills",
@@ -30,21 +29,17 @@ func newKills() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(within("nodes", 3, 9, cfg.Nodes), within("kills", 0, 10_000, cfg.Kills), within("reads", 0, 10_000, cfg.Reads), within("faults", 0, 1000, cfg.Faults),
-				within("tick", 10*time.Millisecond, time.Second, cfg.Tick), within("election-ticks", 5, 100, cfg.ElectionTicks), cfg.Publishable(out.out)); err != nil {
+				within("tick", 10*time.Millisecond, time.Second, cfg.Tick), within("election-ticks", 5, 100, cfg.ElectionTicks), cfg.Publishable(bench.report.out)); err != nil {
 				return err
 			}
-			return nodes.inData(data, func(kvdemo, dir string) error {
+			return bench.run(cmd, func(kvdemo, dir string) (*lab.Section, error) {
 				cfg.Kvdemo, cfg.Dir, cfg.Progress = kvdemo, dir, cmd.ErrOrStderr()
 				results, err := killsbench.Run(cmd.Context(), cfg)
-				if err != nil {
-					return err
-				}
-				return killsbench.Report(cfg, results).Write(cmd.OutOrStdout(), out.out, out.json)
+				return killsbench.Report(cfg, results), err
 			})
 		},
 	}
-	nodes.add(cmd)
-	out.add(cmd)
+	bench.add(cmd)
 	flags := cmd.Flags()
 	flags.IntVar(&cfg.Nodes, "nodes", 3, "of each cluster, 3 to 9")
 	flags.IntVar(&cfg.Kills, "kills", 200, "leaders killed on each side, 0 to 10000")
@@ -52,6 +47,5 @@ func newKills() *cobra.Command {
 	flags.IntVar(&cfg.Faults, "faults", 5, "failures of responders in each way, 0 to 1000")
 	flags.DurationVar(&cfg.Tick, "tick", 50*time.Millisecond, "of the nodes, 10ms to 1s")
 	flags.IntVar(&cfg.ElectionTicks, "election-ticks", 10, "of the nodes: the election timeout, 5 to 100")
-	flags.StringVar(&data, "data", "", "directory for the nodes' data (default: a temporary one)")
 	return cmd
 }

@@ -30,7 +30,7 @@ func newLoop() *cobra.Command {
 		Short: "Run one node of the minimal loop on go.etcd.io/raft",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if cfg.Peers, err = nodes.ParsePeers(peers); err != nil {
+			if cfg.Peers, err = nodes.ParsePeers("peers", peers); err != nil {
 				return err
 			}
 			if cfg.Peers[cfg.ID] == "" {

@@ -127,14 +127,24 @@ func TestBadCommandLines(t *testing.T) {
 		{
 			[]string{"host", "--kvdemo", "x", "--clients", "0", "--sizes", "0", "--rounds", "0", "--time", "0s", "--kills", "-1",
 				"--rate", "-1", "--disk-bytes", "-1", "--disk-size", "0", "--tick", "0s", "--election-ticks", "1"},
-			[]string{"--clients: [0]", "--sizes: [0]", "--rounds: 0", "--time: 0s", "--kills: -1",
-				"--rate: -1", "--disk-bytes: -1", "--disk-size: 0", "--tick: 0s", "--election-ticks: 1, want more than --heartbeat-ticks (1)"},
+			[]string{"--clients: 0", "--sizes: 0", "--rounds: 0", "--time: 0s", "--kills: -1",
+				"--rate: -1", "--disk-bytes: -1", "--disk-size: 0", "--tick: 0s", "--election-ticks: 1, want 2 to 100000"},
 		},
-		{[]string{"torture", "--kvdemo", "x", "--loops", "0", "--nodes", "2"}, []string{"--loops: 0, want 1 or more", "--nodes: 2, want 3 to 9"}},
+		{[]string{"torture", "--kvdemo", "x", "--loops", "0", "--nodes", "2"}, []string{"--loops: 0, want 1 to 1000000", "--nodes: 2, want 3 to 9"}},
 		{[]string{"torture", "--kvdemo", "x", "--max-value", "65MiB"}, []string{"--max-value: 68157440, want 8 to 67108864"}},
 		{[]string{"torture", "--kvdemo", "x", "--max-value", "1MiB,2MiB"}, []string{"--max-value: 1MiB,2MiB, want one size"}},
 		{[]string{"torture", "--kvdemo", "/nonexistent", "--loops", "1"}, []string{"/nonexistent"}},
 		{[]string{"torture", "--kvdemo", "x", "--data", "."}, []string{"--data: . is not empty"}},
+		{
+			[]string{"coding", "--kvdemo", "x", "--nodes", "2", "--egress", "7", "--sizes", "5MiB", "--clients", "0", "--rounds", "0", "--time", "1ms"},
+			[]string{"--nodes: 2, want 3 to 9", "--egress: 7, want 1024 to", "--sizes: 5242880", "--clients: 0", "--rounds: 0", "--time: 1ms"},
+		},
+		{
+			[]string{"outage", "--kvdemo", "x", "--nodes", "10", "--egress", "1", "--size", "5MiB", "--load", "1.5", "--away", "0s", "--before", "1ms", "--retain", "-1"},
+			[]string{"--nodes: 10, want 3 to 9", "--egress: 1, want", "--size: 5242880", "--load: 1.5, want 0 to 1", "--away: 0s, want 1s to 1h", "--before: 1ms", "--retain: -1"},
+		},
+		{[]string{"redis", "--kvdemo", "x", "--nodes", "0", "--requests", "0", "--records", "0", "--clients", "20000", "--time", "1ms"}, []string{"--nodes: 0, want 1 to 9", "--requests: 0", "--records: 0", "--clients: 20000", "--time: 1ms, want 1s"}},
+		{[]string{"adaptive", "--nodes", "12"}, []string{"--nodes: 12, want 3 to 11"}},
 		{[]string{"host", "--kvdemo", "x", "--rounds", "8", "--out", "x.md"}, []string{"--out: 4 rounds, want 5 or more"}},
 		{[]string{"coding", "--kvdemo", "x", "--rounds", "4", "--out", "x.md"}, []string{"--out: 4 rounds, want 5 or more"}},
 		{[]string{"outage", "--kvdemo", "x", "--rounds", "1", "--out", "x.md"}, []string{"--out: 1 rounds, want 5 or more"}},
@@ -147,9 +157,9 @@ func TestBadCommandLines(t *testing.T) {
 		{[]string{"reads", "--real", "--real-rounds", "3", "--out", "x.md"}, []string{"--out: 3 rounds, want 5 or more"}},
 		{[]string{"redis", "--kvdemo", "x", "--quick", "--out", "x.md"}, []string{"--out: 1 rounds, want 5 or more"}},
 		{[]string{"ycsb", "--kvdemo", "x", "--quick", "--out", "x.md"}, []string{"--out: 1 rounds, want 5 or more"}},
-		{[]string{"ycsb", "--kvdemo", "x", "--values", "0", "--delays", "2s"}, []string{"--values: 0", "--delays: 2s"}},
+		{[]string{"ycsb", "--kvdemo", "x", "--values", "0", "--delays", "2s", "--nodes", "0", "--clients", "0"}, []string{"--values: 0", "--delays: 2s", "--nodes: 0", "--clients: 0"}},
 		{[]string{"loop", "--id", "1", "--peers", "2=h:1"}, []string{"--id: 1, want a member named in --peers"}},
-		{[]string{"loop", "--id", "1", "--peers", "1=h:1,1=h:2"}, []string{`--peers: "1=h:2", want id=host:port, each id once`}},
+		{[]string{"loop", "--id", "1", "--peers", "1=h:1,1=h:2"}, []string{"--peers: node 1 is named twice (h:1, h:2)"}},
 	} {
 		_, _, err := weftbench(t, c.args...)
 		for _, want := range c.want {

@@ -41,11 +41,8 @@ func newReads() *cobra.Command {
 				cfg.Quick()
 			}
 			cfg.Progress = cmd.ErrOrStderr()
-			results, err := readsbench.Run(cmd.Context(), cfg)
-			if err != nil {
-				return err
-			}
-			return readsbench.Report(cfg, results).Write(cmd.OutOrStdout(), out.out, out.json)
+			s, err := readsbench.Run(cmd.Context(), cfg)
+			return out.write(cmd, s, err)
 		},
 	}
 	out.add(cmd)
@@ -85,10 +82,7 @@ func newScaleReads() *cobra.Command {
 			}
 			cfg.Progress = cmd.ErrOrStderr()
 			rows, err := cfg.Scale(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return readsbench.ScaleReport(cfg, rows).Write(cmd.OutOrStdout(), out.out, out.json)
+			return out.write(cmd, readsbench.ScaleReport(cfg, rows), err)
 		},
 	}
 	out.add(cmd)
@@ -125,10 +119,7 @@ func newResponders() *cobra.Command {
 			}
 			cfg.Progress = cmd.ErrOrStderr()
 			rows, err := cfg.Failing(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return readsbench.FailReport(cfg, rows).Write(cmd.OutOrStdout(), out.out, out.json)
+			return out.write(cmd, readsbench.FailReport(cfg, rows), err)
 		},
 	}
 	out.add(cmd)

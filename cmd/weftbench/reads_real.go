@@ -67,9 +67,6 @@ func (f *realFlags) run(cmd *cobra.Command, out outFlags) error {
 		f.cfg.Kvdemo, f.cfg.Self, f.cfg.Dir, f.cfg.Progress = kvdemo, self, dir, cmd.ErrOrStderr()
 		f.cfg.Writes, f.cfg.Keys, f.cfg.Value = 0.1, 1000, 128
 		results, err := realreads.Run(cmd.Context(), f.cfg)
-		if err != nil {
-			return err
-		}
-		return realreads.Report(f.cfg, results).Write(cmd.OutOrStdout(), out.out, out.json)
+		return out.write(cmd, realreads.Report(f.cfg, results), err)
 	})
 }

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,11 +15,9 @@ import (
 
 func newRedis() *cobra.Command {
 	var (
-		nodes programs
+		bench benchFlags
 		cfg   redisbench.Config
 		quick bool
-		data  string
-		out   outFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "redis",
@@ -32,31 +31,24 @@ func newRedis() *cobra.Command {
 			if quick {
 				cfg.Rounds, cfg.Requests, cfg.YCSB.Time, cfg.YCSB.Records = 1, 200, time.Second, 1000
 			}
-			if err := lab.Publishable(out.out, cfg.Rounds); err != nil {
+			if err := errors.Join(within("nodes", 1, 9, cfg.Nodes), within("rounds", 1, 1000, cfg.Rounds), within("requests", 1, 10_000_000, cfg.Requests), checkYCSB(&cfg.YCSB),
+				lab.Publishable(bench.report.out, cfg.Rounds)); err != nil {
 				return err
 			}
-			return nodes.inData(data, func(kvdemo, dir string) error {
+			return bench.run(cmd, func(kvdemo, dir string) (*lab.Section, error) {
 				cfg.Kvdemo, cfg.Dir, cfg.Progress = kvdemo, dir, cmd.ErrOrStderr()
 				rows, err := redisbench.Run(cmd.Context(), cfg)
-				if err != nil {
-					return err
-				}
-				return redisbench.Report(cfg, rows).Write(cmd.OutOrStdout(), out.out, out.json)
+				return redisbench.Report(cfg, rows), err
 			})
 		},
 	}
-	nodes.add(cmd)
-	out.add(cmd)
+	bench.add(cmd)
 	flags := cmd.Flags()
 	flags.IntVar(&cfg.Nodes, "nodes", 3, "of kvdemo, 1 to 9")
 	flags.IntVar(&cfg.Rounds, "rounds", lab.LeastRounds, "how often both sides are measured")
 	flags.IntVar(&cfg.Requests, "requests", 2000, "of redis-benchmark with one client; others get 10 or 40 times as many")
-	flags.IntVar(&cfg.YCSB.Records, "records", 10_000, "records of YCSB")
-	flags.IntVar(&cfg.YCSB.Clients, "clients", 32, "threads of YCSB's client")
-	flags.DurationVar(&cfg.YCSB.Time, "time", 10*time.Second, "of one workload of YCSB, in whole seconds")
-	flags.StringVar(&cfg.YCSB.Dir, "ycsb", ".cache/ycsb", "what make ycsb made; empty leaves YCSB out")
+	addYCSB(flags, &cfg.YCSB)
 	flags.StringVar(&cfg.Etcd, "etcd", ".cache/etcd-released/etcd", "the program of etcd that make etcd-released built; empty leaves etcd out")
 	flags.BoolVar(&quick, "quick", false, "one short round")
-	flags.StringVar(&data, "data", "", "directory for the data (default: a temporary one)")
 	return cmd
 }

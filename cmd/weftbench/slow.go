@@ -19,14 +19,12 @@ import (
 
 // slowFlags are those of "weftbench slow".
 type slowFlags struct {
-	programs
+	benchFlags
 	cfg   slowbench.Config
 	sides []string
 	size  sizes
 	quick bool
-	data  string
 	etcd  string
-	out   outFlags
 }
 
 func newSlow() *cobra.Command {
@@ -40,8 +38,7 @@ func newSlow() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	f.programs.add(cmd)
-	f.out.add(cmd)
+	f.add(cmd)
 	flags, cfg := cmd.Flags(), &f.cfg
 	flags.StringSliceVar(&f.sides, "sides", []string{"weft", "coded", "leases", "loop"}, "what to compare; upstream is kvdemo on upstream's library, and etcd is --etcd")
 	flags.StringVar(&f.etcd, "etcd", ".cache/etcd-released/etcd", "the program of etcd that make etcd-released built, for the side etcd")
@@ -58,7 +55,6 @@ func newSlow() *cobra.Command {
 	flags.DurationVar(&cfg.Sync, "sync", 4*time.Millisecond, "what each sync of a disk takes longer, 100µs to 1s")
 	flags.DurationVar(&cfg.Tick, "tick", 50*time.Millisecond, "of the nodes, 10ms to 1s; an election timeout is 10 of them")
 	flags.BoolVar(&f.quick, "quick", false, "one short round of weft and loop, three nodes: about 90 seconds")
-	flags.StringVar(&f.data, "data", "", "directory for the nodes' data (default: a temporary one)")
 	return cmd
 }
 
@@ -68,7 +64,7 @@ func (f *slowFlags) check() error {
 		within("nodes", 3, 9, c.Nodes...), within("rounds", 1, 1000, c.Rounds), within("clients", 1, 1000, c.Clients), within("size", 1, 4<<20, c.Size),
 		within("reads", 0, 100, c.Reads), within("healthy", 100*time.Millisecond, time.Hour, c.Healthy), within("link", least, time.Second, c.Link),
 		within("sync", least, time.Second, c.Sync), within("tick", 10*time.Millisecond, time.Second, c.Tick),
-		within("for", 2*slowbench.ElectionTicks*c.Tick+time.Millisecond, time.Hour, c.For), lab.Publishable(f.out.out, c.Rounds),
+		within("for", 2*slowbench.ElectionTicks*c.Tick+time.Millisecond, time.Hour, c.For), lab.Publishable(f.report.out, c.Rounds),
 	}
 	for _, name := range c.Faults {
 		errs = append(errs, oneOf("faults", name, slowbench.Names()...))
@@ -97,16 +93,13 @@ func (f *slowFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return f.inData(f.data, func(kvdemo, dir string) error {
+	return f.benchFlags.run(cmd, func(kvdemo, dir string) (*lab.Section, error) {
 		if err := f.choose(kvdemo, self); err != nil {
-			return err
+			return nil, err
 		}
 		f.cfg.Dir, f.cfg.Progress = dir, cmd.ErrOrStderr()
 		runs, err := slowbench.Measure(cmd.Context(), f.cfg)
-		if err != nil {
-			return err
-		}
-		return slowbench.Report(f.cfg, runs).Write(cmd.OutOrStdout(), f.out.out, f.out.json)
+		return slowbench.Report(f.cfg, runs), err
 	})
 }
 

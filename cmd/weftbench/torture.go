@@ -6,9 +6,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -41,7 +39,8 @@ func newTorture() *cobra.Command {
 				return fmt.Errorf("--max-value: %v, want one size", &largest)
 			}
 			cfg.MaxValue = largest[0]
-			if err := errors.Join(cfg.Validate(), oneOf("core", core, "weft", "upstream"), oneOf("coding", coding, "auto", "on", "off")); err != nil {
+			if err := errors.Join(within("loops", 1, 1_000_000, cfg.Loops), within("nodes", 3, 9, cfg.Nodes), within("gateways", 0, 9, cfg.Gateways), within("max-value", 8, maxSize, cfg.MaxValue),
+				oneOf("core", core, "weft", "upstream"), oneOf("coding", coding, "auto", "on", "off")); err != nil {
 				return err
 			}
 			if cfg.Leases && core != "weft" || notes && !cfg.Leases {
@@ -80,7 +79,7 @@ func newTorture() *cobra.Command {
 	}
 	p.add(cmd)
 	flags := cmd.Flags()
-	flags.IntVar(&cfg.Loops, "loops", 50, "how often processes are killed, 1 or more")
+	flags.IntVar(&cfg.Loops, "loops", 50, "how often processes are killed, 1 to 1000000")
 	flags.IntVar(&cfg.Nodes, "nodes", 3, "of the cluster, 3 to 9")
 	flags.IntVar(&cfg.Gateways, "gateways", 0, "through which clients write and read, too, and which are killed and stopped, 0 to 9")
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "of whom is killed, when, and what is written")
@@ -93,12 +92,4 @@ func newTorture() *cobra.Command {
 	flags.BoolVar(&fullDisk, "full-disk", false, "fill the nodes' disks instead of killing them (as root, on Linux)")
 	flags.StringVar(&data, "data", "", "directory for the nodes' data (default: a temporary one)")
 	return cmd
-}
-
-// oneOf refuses other values of a flag.
-func oneOf(flag, value string, values ...string) error {
-	if slices.Contains(values, value) {
-		return nil
-	}
-	return fmt.Errorf("--%s: %q, want one of %s", flag, value, strings.Join(values, ", "))
 }

@@ -77,10 +77,7 @@ func (f *groupFlags) check() error {
 func (f *groupFlags) run(cmd *cobra.Command, t table, sides []virtual.Side) error {
 	f.Sides, f.Progress = sides, cmd.ErrOrStderr()
 	s, err := t.Run(cmd.Context())
-	if err != nil {
-		return err
-	}
-	return s.Write(cmd.OutOrStdout(), f.out.out, f.out.json)
+	return f.out.write(cmd, s, err)
 }
 
 func newBytes() *cobra.Command {
@@ -95,6 +92,10 @@ func newBytes() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if quick {
 				cfg.Bytes, cfg.MinCalls, cfg.MaxCalls = cfg.Bytes/4, cfg.MinCalls/4, cfg.MaxCalls/4
+			}
+			if err := errors.Join(within("voters", 3, maxVoters, cfg.Voters...), within("sizes", 8, maxSize, cfg.Sizes...), within("learners", 0, 100, cfg.Learners),
+				within("bytes", 0, 1<<40, cfg.Bytes), within("min", 1, 1<<30, cfg.MinCalls), within("max", 1, 1<<30, cfg.MaxCalls)); err != nil {
+				return err
 			}
 			return f.run(cmd, &cfg, virtual.Sides())
 		},

@@ -54,7 +54,8 @@ func TestVirtualTime(t *testing.T) {
 		{[]string{"virtual", "failover", "--load", "1e9"}, "--load: 1e+09, want 0.01 to 4"},
 		{[]string{"virtual", "gossip", "--size", "99999999999"}, "--size: 99999999999, want 9 to 67108864"},
 		{[]string{"virtual", "away", "--delay", "soon"}, `--delay: "soon", want a duration`},
-		{[]string{"virtual", "bytes", "--max", "0"}, "--max: 0, want 1 or more"},
+		{[]string{"virtual", "bytes", "--max", "0"}, "--max: 0, want 1 to 1073741824"},
+		{[]string{"virtual", "bytes", "--sizes", "7"}, "--sizes: 7, want 8 to 67108864"},
 		{[]string{"virtual", "bytes", "--out", "/nonexistent/x"}, "--out: stat /nonexistent"},
 	} {
 		_, _, err := weftbench(t, bad.args...)

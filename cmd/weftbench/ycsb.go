@@ -4,9 +4,11 @@
 package main
 
 import (
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/ycsb"
 	"github.com/weftraft/weft/internal/lab"
@@ -14,11 +16,9 @@ import (
 
 func newYCSB() *cobra.Command {
 	var (
-		nodes programs
+		bench benchFlags
 		b     ycsb.Bench
 		quick bool
-		data  string
-		out   outFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "ycsb",
@@ -31,34 +31,39 @@ func newYCSB() *cobra.Command {
 			if quick {
 				b.Rounds, b.Client.Time, b.Records = 1, 3*time.Second, 1000
 			}
-			if err := lab.Publishable(out.out, b.Rounds); err != nil {
+			if err := errors.Join(within("nodes", 1, 9, b.Nodes), within("rounds", 1, 1000, b.Rounds), within("values", 1, 1<<20, b.Values...), within("delays", 0, time.Second, b.Delays...), checkYCSB(&b.Client),
+				lab.Publishable(bench.report.out, b.Rounds)); err != nil {
 				return err
 			}
-			return nodes.inData(data, func(kvdemo, dir string) error {
+			return bench.run(cmd, func(kvdemo, dir string) (*lab.Section, error) {
 				b.Kvdemo, b.Dir, b.Progress = kvdemo, dir, cmd.ErrOrStderr()
 				rows, err := b.Run(cmd.Context())
-				if err != nil {
-					return err
-				}
-				return b.Report(rows).Write(cmd.OutOrStdout(), out.out, out.json)
+				return b.Report(rows), err
 			})
 		},
 	}
-	nodes.add(cmd)
-	out.add(cmd)
+	bench.add(cmd)
 	flags := cmd.Flags()
 	flags.IntVar(&b.Nodes, "nodes", 3, "of each cluster, 1 to 9")
 	flags.IntVar(&b.Rounds, "rounds", lab.LeastRounds, "how often each side is measured")
 	flags.IntSliceVar(&b.Values, "values", []int{1 << 10, 64 << 10}, "bytes of a record")
 	flags.DurationSliceVar(&b.Delays, "delays", []time.Duration{0, 15 * time.Millisecond}, "between two nodes, in one direction: a network each; 0s is a LAN")
 	flags.IntVar(&b.CodeFrom, "coding-threshold", 4096, "bytes from which Weft codes")
-	flags.IntVar(&b.Records, "records", 10_000, "records of 1 KB; there are as much fewer of larger ones, down to 1000")
-	flags.IntVar(&b.Clients, "clients", 32, "threads of YCSB's client")
-	flags.DurationVar(&b.Client.Time, "time", 10*time.Second, "of one workload, in whole seconds")
-	flags.StringVar(&b.Client.Dir, "ycsb", ".cache/ycsb", "what make ycsb made")
+	addYCSB(flags, &b.Client)
 	flags.StringVar(&b.Etcd, "etcd", ".cache/etcd-released/etcd", "the program of etcd that make etcd-released built")
 	flags.StringVar(&b.EtcdOnWeft, "etcd-on-weft", ".cache/etcd-on-weft/etcd", "the program of etcd that make etcd-on-weft built")
 	flags.BoolVar(&quick, "quick", false, "one short round")
-	flags.StringVar(&data, "data", "", "directory for the data (default: a temporary one)")
 	return cmd
+}
+
+// addYCSB adds the flags of YCSB's client.
+func addYCSB(flags *pflag.FlagSet, y *ycsb.Client) {
+	flags.IntVar(&y.Records, "records", 10_000, "records of 1 KB; of larger ones there are fewer, down to 1000")
+	flags.IntVar(&y.Clients, "clients", 32, "threads of YCSB's client")
+	flags.DurationVar(&y.Time, "time", 10*time.Second, "of one workload of YCSB, in whole seconds")
+	flags.StringVar(&y.Dir, "ycsb", ".cache/ycsb", "what make ycsb made; weftbench redis leaves YCSB out if it is empty")
+}
+
+func checkYCSB(y *ycsb.Client) error {
+	return errors.Join(within("records", 1, 10_000_000, y.Records), within("clients", 1, 10_000, y.Clients), within("time", time.Second, time.Hour, y.Time))
 }

@@ -392,6 +392,15 @@ func (c *Cluster) stop() (procs []*process.Process, err error) {
 	return procs, errors.Join(errs...)
 }
 
+// Terminate ends all processes with SIGTERM, each within a grace period, and takes the network down: for programs that
+// do not end with their standard input.
+func (c *Cluster) Terminate(grace time.Duration) (err error) {
+	for _, n := range c.Nodes {
+		err = errors.Join(err, n.Terminate(grace))
+	}
+	return errors.Join(err, c.Close())
+}
+
 // Close kills what is left.
 func (c *Cluster) Close() error {
 	var errs []error

@@ -12,25 +12,38 @@ import (
 	"strings"
 )
 
-// ParsePeers reads the flag --peers, "1=host:port,2=host:port", with ids of 1 or more. An error names the part that is wrong.
-func ParsePeers(s string) (map[uint64]string, error) {
+// ParsePeers reads the value of a flag: "1=host:port,2=host:port".
+func ParsePeers(flag, s string) (map[uint64]string, error) {
 	peers := map[uint64]string{}
+	var errs []error
 	for part := range strings.SplitSeq(s, ",") {
 		id, address, ok := strings.Cut(part, "=")
 		n, err := strconv.ParseUint(id, 10, 64)
-		if !ok || err != nil || n == 0 || peers[n] != "" {
-			return nil, fmt.Errorf("--peers: %q, want id=host:port, each id once", part)
+		switch {
+		case !ok || err != nil:
+			errs = append(errs, fmt.Errorf("--%s: %q, want id=host:port", flag, part))
+		case peers[n] != "":
+			errs = append(errs, fmt.Errorf("--%s: node %d is named twice (%s, %s)", flag, n, peers[n], address))
+		default:
+			peers[n] = address
 		}
-		peers[n] = address
 	}
-	return peers, nil
+	return peers, errors.Join(errs...)
 }
 
 // UntilEOF returns a context that ends when r does.
 func UntilEOF(ctx context.Context, r io.Reader) context.Context {
+	return Until(ctx, func() error {
+		_, err := io.Copy(io.Discard, r)
+		return err
+	})
+}
+
+// Until returns a context that ends when standard input does, which read reads.
+func Until(ctx context.Context, read func() error) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
-		_, _ = io.Copy(io.Discard, r) // an error is an end, too
+		_ = read() // an error is an end, too
 		cancel(errors.New("standard input ended"))
 	}()
 	return ctx

@@ -41,7 +41,7 @@ func serveCommand() *cobra.Command {
 			if i < 0 {
 				return fmt.Errorf("--side: %q, want one of %s", name, names())
 			}
-			if s.Peers, err = nodes.ParsePeers(members); err != nil {
+			if s.Peers, err = nodes.ParsePeers("peers", members); err != nil {
 				return err
 			}
 			if s.Peers[s.ID] == "" {

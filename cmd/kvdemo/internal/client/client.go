@@ -179,20 +179,16 @@ func (c *Client) Put(ctx context.Context, key string, value []byte) (Written, er
 	if len(value) > kv.MaxInlineBytes {
 		return c.PutFrom(ctx, key, bytes.NewReader(value), int64(len(value)))
 	}
-	var resp *kvpb.PutResponse
-	err := c.write(ctx, key, func(ctx context.Context, kv kvpb.KVClient, s *kvpb.Session) (err error) {
-		resp, err = kv.Put(ctx, &kvpb.PutRequest{Key: key, Value: value, Session: s})
-		return err
+	resp, err := write(ctx, c, key, func(ctx context.Context, kv kvpb.KVClient, s *kvpb.Session) (*kvpb.PutResponse, error) {
+		return kv.Put(ctx, &kvpb.PutRequest{Key: key, Value: value, Session: s})
 	})
 	return Written{resp.GetIndex(), resp.GetPosition()}, err
 }
 
 // Delete removes a key, and returns whether the key had a value.
 func (c *Client) Delete(ctx context.Context, key string) (at Written, existed bool, err error) {
-	var resp *kvpb.DeleteResponse
-	err = c.write(ctx, key, func(ctx context.Context, kv kvpb.KVClient, s *kvpb.Session) (err error) {
-		resp, err = kv.Delete(ctx, &kvpb.DeleteRequest{Key: key, Session: s})
-		return err
+	resp, err := write(ctx, c, key, func(ctx context.Context, kv kvpb.KVClient, s *kvpb.Session) (*kvpb.DeleteResponse, error) {
+		return kv.Delete(ctx, &kvpb.DeleteRequest{Key: key, Session: s})
 	})
 	return Written{resp.GetIndex(), resp.GetPosition()}, resp.GetExisted(), err
 }
@@ -204,11 +200,7 @@ func (c *Client) Get(ctx context.Context, req *kvpb.GetRequest) (*kvpb.GetRespon
 	}
 	ctx, cancel := c.deadline(ctx)
 	defer cancel()
-	var resp *kvpb.GetResponse
-	err := c.do(ctx, false, func(ctx context.Context, kv kvpb.KVClient) (err error) {
-		resp, err = kv.Get(ctx, req)
-		return err
-	})
+	resp, err := ask(ctx, c, kvpb.KVClient.Get, req)
 	if !errors.Is(err, kv.ErrLarge) {
 		return resp, err
 	}
@@ -219,30 +211,17 @@ func (c *Client) Get(ctx context.Context, req *kvpb.GetRequest) (*kvpb.GetRespon
 
 // List returns one page of keys.
 func (c *Client) List(ctx context.Context, req *kvpb.ListRequest) (*kvpb.ListResponse, error) {
-	var resp *kvpb.ListResponse
-	err := c.do(ctx, false, func(ctx context.Context, kv kvpb.KVClient) (err error) {
-		resp, err = kv.List(ctx, req)
-		return err
-	})
-	return resp, err
+	return ask(ctx, c, kvpb.KVClient.List, req)
 }
 
 // NodeStatus is the status of the node at one endpoint, or the reason why there is none.
-type NodeStatus struct {
-	Endpoint string
-	Status   *kvpb.StatusResponse // nil if Err is not
-	Err      error
-}
+type NodeStatus = Answer[*kvpb.StatusResponse]
 
 // Status asks every endpoint at once.
 func (c *Client) Status(ctx context.Context) []NodeStatus {
-	all := make([]NodeStatus, 0, len(c.conns))
-	for _, a := range everywhere(ctx, c, func(ctx context.Context, conn *grpc.ClientConn) (*kvpb.StatusResponse, error) {
+	return everywhere(ctx, c, func(ctx context.Context, conn *grpc.ClientConn) (*kvpb.StatusResponse, error) {
 		return kvpb.NewKVClient(conn).Status(ctx, &kvpb.StatusRequest{})
-	}) {
-		all = append(all, NodeStatus{Endpoint: a.Endpoint, Status: a.Response, Err: a.Err})
-	}
-	return all
+	})
 }
 
 // Health asks every endpoint at once whether its node serves clients: the node must

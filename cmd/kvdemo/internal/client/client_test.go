@@ -234,7 +234,7 @@ func TestStatus(t *testing.T) {
 	c := newClient(t, Config{Endpoints: []string{node.serve(t), nobody(t)}})
 	all := c.Status(t.Context())
 	require.NoError(t, all[0].Err)
-	require.EqualValues(t, 1, all[0].Status.GetId())
+	require.EqualValues(t, 1, all[0].Response.GetId())
 	require.ErrorContains(t, all[1].Err, "cannot connect")
 }
 

@@ -49,10 +49,8 @@ func (c *Client) PutFrom(ctx context.Context, key string, r io.Reader, size int6
 	if err != nil {
 		return Written{}, err
 	}
-	var resp *kvpb.PutResponse
-	err = c.write(ctx, key, func(ctx context.Context, kv kvpb.KVClient, s *kvpb.Session) (err error) {
-		resp, err = kv.Finish(ctx, &kvpb.FinishRequest{Key: key, Upload: upload, Size: uint64(size), Sha256: sum, Session: s})
-		return err
+	resp, err := write(ctx, c, key, func(ctx context.Context, kv kvpb.KVClient, s *kvpb.Session) (*kvpb.PutResponse, error) {
+		return kv.Finish(ctx, &kvpb.FinishRequest{Key: key, Upload: upload, Size: uint64(size), Sha256: sum, Session: s})
 	})
 	return Written{resp.GetIndex(), resp.GetPosition()}, err
 }
@@ -82,10 +80,8 @@ func (c *Client) putParts(ctx context.Context, key string, upload []byte, r io.R
 		g.Go(func() error {
 			defer func() { free <- buf }()
 			// Twice does no harm, and nobody sees it: not a write.
-			return c.do(ctx, false, func(ctx context.Context, kv kvpb.KVClient) error {
-				_, err := kv.PutPart(ctx, &kvpb.PutPartRequest{Key: key, Upload: upload, Size: uint64(size), Part: part, Data: data})
-				return err
-			})
+			_, err := ask(ctx, c, kvpb.KVClient.PutPart, &kvpb.PutPartRequest{Key: key, Upload: upload, Size: uint64(size), Part: part, Data: data})
+			return err
 		})
 	}
 	err := g.Wait()

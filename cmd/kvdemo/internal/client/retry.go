@@ -50,6 +50,15 @@ func (c *Client) do(ctx context.Context, write bool, call func(context.Context, 
 	})
 }
 
+// ask makes a call that is no write, and returns the answer.
+func ask[Request, Response any](ctx context.Context, c *Client, call func(kvpb.KVClient, context.Context, Request, ...grpc.CallOption) (Response, error), req Request) (resp Response, err error) {
+	err = c.do(ctx, false, func(ctx context.Context, kv kvpb.KVClient) (err error) {
+		resp, err = call(kv, ctx, req)
+		return err
+	})
+	return resp, err
+}
+
 // doAt is do for any service.
 func (c *Client) doAt(ctx context.Context, write bool, call func(context.Context, *grpc.ClientConn) error) error {
 	ctx, cancel := c.deadline(ctx)

@@ -58,12 +58,8 @@ func (c *Client) session(ctx context.Context, key string) (*session, error) {
 	if s := c.sessions.take(key); s != nil {
 		return s, nil
 	}
-	var resp *kvpb.OpenSessionResponse
 	// A session that is opened and not used is forgotten some day, so opening one is no write.
-	err := c.do(ctx, false, func(ctx context.Context, kv kvpb.KVClient) (err error) {
-		resp, err = kv.OpenSession(ctx, &kvpb.OpenSessionRequest{Key: key})
-		return err
-	})
+	resp, err := ask(ctx, c, kvpb.KVClient.OpenSession, &kvpb.OpenSessionRequest{Key: key})
 	if err != nil {
 		return nil, fmt.Errorf("the write was not sent, as no session could be opened for it: %w", err)
 	}
@@ -76,29 +72,30 @@ func (c *Client) session(ctx context.Context, key string) (*session, error) {
 }
 
 // write makes a write in a session, once, however often it has to be sent.
-func (c *Client) write(ctx context.Context, key string, call func(context.Context, kvpb.KVClient, *kvpb.Session) error) error {
+func write[Response any](ctx context.Context, c *Client, key string, call func(context.Context, kvpb.KVClient, *kvpb.Session) (Response, error)) (resp Response, err error) {
 	if err := kv.CheckKey(key); err != nil {
-		return err
+		return resp, err
 	}
 	ctx, cancel := c.deadline(ctx)
 	defer cancel()
 	for {
 		s, err := c.session(ctx, key)
 		if err != nil {
-			return err
+			return resp, err
 		}
 		s.sequence++
-		err = c.do(ctx, true, func(ctx context.Context, kv kvpb.KVClient) error {
-			return call(ctx, kv, &kvpb.Session{Id: s.id, Sequence: s.sequence})
+		err = c.do(ctx, true, func(ctx context.Context, kv kvpb.KVClient) (err error) {
+			resp, err = call(ctx, kv, &kvpb.Session{Id: s.id, Sequence: s.sequence})
+			return err
 		})
 		if !errors.Is(err, errNoSession) {
 			c.sessions.put(s)
-			return err
+			return resp, err
 		}
 		// The nodes have forgotten a session that was idle for long. Without
 		// doubt about an earlier attempt, another session serves as well.
 		if errors.Is(err, ErrUnknown) {
-			return err
+			return resp, err
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 // Txn does a transaction, once, however often it has to be sent. Its keys must be of one
 // group; the session in req is the client's business.
-func (c *Client) Txn(ctx context.Context, req *kvpb.TxnRequest) (resp *kvpb.TxnResponse, err error) {
+func (c *Client) Txn(ctx context.Context, req *kvpb.TxnRequest) (*kvpb.TxnResponse, error) {
 	key := ""
 	for _, compare := range req.GetCompares() {
 		key = compare.GetKey()
@@ -27,11 +27,9 @@ func (c *Client) Txn(ctx context.Context, req *kvpb.TxnRequest) (resp *kvpb.TxnR
 			key = a.GetKey()
 		}
 	}
-	err = c.write(ctx, key, func(ctx context.Context, kv kvpb.KVClient, s *kvpb.Session) (err error) {
-		resp, err = kv.Txn(ctx, &kvpb.TxnRequest{Compares: req.GetCompares(), Then: req.GetThen(), Otherwise: req.GetOtherwise(), Session: s})
-		return err
+	return write(ctx, c, key, func(ctx context.Context, kv kvpb.KVClient, s *kvpb.Session) (*kvpb.TxnResponse, error) {
+		return kv.Txn(ctx, &kvpb.TxnRequest{Compares: req.GetCompares(), Then: req.GetThen(), Otherwise: req.GetOtherwise(), Session: s})
 	})
-	return resp, err
 }
 
 // PutTTL sets a key to a value of at most 1 MiB that goes away after so many

@@ -87,8 +87,8 @@ func (c *cluster) poll(ctx context.Context) {
 		n := c.nodes[i]
 		n.up = s.Err == nil && n.Process() != nil
 		if s.Err == nil {
-			n.last = s.Status
-			c.traffic.note(s.Status)
+			n.last = s.Response
+			c.traffic.note(s.Response)
 		}
 	}
 }

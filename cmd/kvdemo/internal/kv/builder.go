@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math/bits"
 
 	"github.com/weftraft/weft/rawnode/session"
@@ -244,14 +245,7 @@ func (b *builder) finish() (*tables, error) {
 	}
 	b.tables.sorted = int64(len(b.sets))
 	var err error
-	b.tables.sessions, err = loadSessions(func(yield func(session.ID, []byte) bool) {
-		for id, row := range b.sessions {
-			if !yield(id, row) {
-				return
-			}
-		}
-	})
-	if err != nil {
+	if b.tables.sessions, err = loadSessions(maps.All(b.sessions)); err != nil {
 		return nil, errors.Join(ErrInvalid, err)
 	}
 	return b.tables, nil

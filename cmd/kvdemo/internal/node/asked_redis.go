@@ -43,13 +43,21 @@ func (s *service) answerRedis(ctx context.Context, q question, read func(proto.M
 	return nil, status.Errorf(codes.Unimplemented, "question %d, this version of kvdemo answers 1 to %d", q, askCount)
 }
 
+// group returns a group, if there is one.
+func (s *service) group(id uint64) (replicated, error) {
+	if id < 1 || id > uint64(len(s.groups)) {
+		return nil, fmt.Errorf("%w group %d, want 1 to %d", kv.ErrInvalid, id, len(s.groups))
+	}
+	return s.groups[id-1], nil
+}
+
 // fresh returns the state of a group behind a read barrier.
 func (s *service) fresh(ctx context.Context, group uint64) (*kv.Store, error) {
-	if group < 1 || group > uint64(len(s.groups)) {
-		return nil, fmt.Errorf("%w group %d, want 1 to %d", kv.ErrInvalid, group, len(s.groups))
+	g, err := s.group(group)
+	if err != nil {
+		return nil, err
 	}
-	g := s.groups[group-1]
-	_, err := s.barrier(ctx, readRequest{}, g)
+	_, err = s.barrier(ctx, readRequest{}, g)
 	return g.state(), err
 }
 
@@ -103,10 +111,11 @@ func (s *service) revisionOf(ctx context.Context, p *kvpb.Position) (*kvpb.Posit
 
 // events returns events as soon as there are some, or none after watchWait.
 func (s *service) events(ctx context.Context, p *kvpb.Position) (*kvpb.GetResponse, error) {
-	if p.GetGroup() < 1 || p.GetGroup() > uint64(len(s.groups)) {
-		return nil, fmt.Errorf("%w group %d, want 1 to %d", kv.ErrInvalid, p.GetGroup(), len(s.groups))
+	g, err := s.group(p.GetGroup())
+	if err != nil {
+		return nil, err
 	}
-	state, next := s.groups[p.GetGroup()-1].state(), p.GetRevision()
+	state, next := g.state(), p.GetRevision()
 	wait := time.NewTimer(watchWait)
 	defer wait.Stop()
 	for {
@@ -178,12 +187,6 @@ func (b gateBackend) Groups() int { return len(b.groups) }
 
 // Barrier implements resp.Backend.
 func (b gateBackend) Barrier(context.Context, ...uint64) error { return nil }
-
-// Transact implements resp.Backend.
-func (b gateBackend) Transact(ctx context.Context, group uint64, x *kv.Txn) (kv.Result, error) {
-	_, r, err := b.transact(ctx, group, kv.Command{Op: kv.OpTxn, Txn: x}, nil)
-	return r, toldUnknown(err)
-}
 
 // List implements resp.Backend.
 func (b gateBackend) List(ctx context.Context, q kv.Query) (kv.Page, error) {

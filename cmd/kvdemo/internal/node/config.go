@@ -154,41 +154,21 @@ const (
 func (c Config) Validate() error {
 	var errs mistakes
 	bad := errs.add
-	if c.ID == 0 {
-		bad("id", c.ID, "1 or more, and one of --peers")
-	}
-	if c.Cluster == 0 {
-		bad("cluster", c.Cluster, "1 or more, the same at all nodes")
-	}
+	errs.check(c.ID > 0, "id", c.ID, "1 or more, and one of --peers")
+	errs.check(c.Cluster > 0, "cluster", c.Cluster, "1 or more, the same at all nodes")
 	if len(c.Peers) == 0 {
 		bad("peers", "none", "all members as id=host:port,...")
 	} else if _, ok := c.Peers[c.ID]; !ok && c.ID != 0 {
 		bad("id", c.ID, "a member named in --peers (%s)", c.members())
 	}
-	if c.Data == "" {
-		bad("data", "none", "a directory of this node's own")
-	}
-	if c.Groups < 1 || c.Groups > MaxGroups {
-		bad("groups", c.Groups, "1 to %d", MaxGroups)
-	}
-	if c.CatchUpBytes < 0 {
-		bad("catch-up-bytes", c.CatchUpBytes, "0 or more")
-	}
-	if c.RetainBytes == 0 {
-		bad("retain-bytes", c.RetainBytes, "1 or more")
-	}
-	if c.FlushInterval <= 0 {
-		bad("flush-interval", c.FlushInterval, "more than 0")
-	}
-	if c.ExitAfterHang < 0 {
-		bad("exit-after-hang", c.ExitAfterHang, "0 or more")
-	}
-	if c.LeaderWeight > rawnode.MaxLeaderWeight {
-		bad("leader-weight", c.LeaderWeight, "0 to %d", rawnode.MaxLeaderWeight)
-	}
-	if c.BalanceInterval < 0 {
-		bad("balance-interval", c.BalanceInterval, "0 or more")
-	}
+	errs.check(c.Data != "", "data", "none", "a directory of this node's own")
+	errs.check(c.Groups >= 1 && c.Groups <= MaxGroups, "groups", c.Groups, "1 to %d", MaxGroups)
+	errs.check(c.CatchUpBytes >= 0, "catch-up-bytes", c.CatchUpBytes, "0 or more")
+	errs.check(c.RetainBytes > 0, "retain-bytes", c.RetainBytes, "1 or more")
+	errs.check(c.FlushInterval > 0, "flush-interval", c.FlushInterval, "more than 0")
+	errs.check(c.ExitAfterHang >= 0, "exit-after-hang", c.ExitAfterHang, "0 or more")
+	errs.check(c.LeaderWeight <= rawnode.MaxLeaderWeight, "leader-weight", c.LeaderWeight, "0 to %d", rawnode.MaxLeaderWeight)
+	errs.check(c.BalanceInterval >= 0, "balance-interval", c.BalanceInterval, "0 or more")
 	errs = append(errs, c.ValidateTuning())
 	errs = append(errs, c.validateProtection()...)
 	return errors.Join(append(errs, c.validateAddresses()...)...)
@@ -201,36 +181,31 @@ func (m *mistakes) add(flag string, value any, want string, args ...any) {
 	*m = append(*m, fmt.Errorf("--%s: %v, want %s", flag, value, fmt.Sprintf(want, args...)))
 }
 
+// check adds a mistake unless the value is as wanted.
+func (m *mistakes) check(ok bool, flag string, value any, want string, args ...any) {
+	if !ok {
+		m.add(flag, value, want, args...)
+	}
+}
+
 // ValidateTuning looks at what does not say which node it is: core, coding,
 // egress, ticks and leases. It returns an error that names every mistake by its flag, or
 // nil.
 func (c Config) ValidateTuning() error {
 	var errs mistakes
 	bad := errs.add
-	if c.Core != CoreWeft && c.Core != CoreUpstream {
-		bad("core", strconv.Quote(c.Core), "%s or %s", CoreWeft, CoreUpstream)
-	}
+	errs.check(c.Core == CoreWeft || c.Core == CoreUpstream, "core", strconv.Quote(c.Core), "%s or %s", CoreWeft, CoreUpstream)
 	switch {
 	case !slices.Contains([]string{CodingAuto, CodingOn, CodingOff, CodingNever}, c.Coding):
 		bad("coding", strconv.Quote(c.Coding), "%s, %s, %s or %s", CodingAuto, CodingOn, CodingOff, CodingNever)
 	case c.Coding == CodingOn && c.Core == CoreUpstream:
 		bad("coding", c.Coding, "%s or %s with --core %s, which cannot code", CodingAuto, CodingOff, CoreUpstream)
 	}
-	if c.CodingThreshold < 0 || c.CodingThreshold > MaxCodingThreshold {
-		bad("coding-threshold", c.CodingThreshold, "0 (%d) to %d bytes", raft.DefaultCodingThreshold, MaxCodingThreshold)
-	}
-	if c.Egress != 0 && (c.Egress < MinEgress || c.Egress > MaxEgress) {
-		bad("egress", c.Egress, "0, or %d to %d bytes a second", MinEgress, MaxEgress)
-	}
-	if c.Tick < MinTick || c.Tick > MaxTick {
-		bad("tick", c.Tick, "%v to %v", MinTick, MaxTick)
-	}
-	if c.HeartbeatTicks < 1 {
-		bad("heartbeat-ticks", c.HeartbeatTicks, "1 or more")
-	}
-	if c.ElectionTicks <= c.HeartbeatTicks || c.ElectionTicks > MaxElectionTicks {
-		bad("election-ticks", c.ElectionTicks, "more than --heartbeat-ticks (%d), and %d at most", c.HeartbeatTicks, MaxElectionTicks)
-	}
+	errs.check(c.CodingThreshold >= 0 && c.CodingThreshold <= MaxCodingThreshold, "coding-threshold", c.CodingThreshold, "0 (%d) to %d bytes", raft.DefaultCodingThreshold, MaxCodingThreshold)
+	errs.check(c.Egress == 0 || c.Egress >= MinEgress && c.Egress <= MaxEgress, "egress", c.Egress, "0, or %d to %d bytes a second", MinEgress, MaxEgress)
+	errs.check(c.Tick >= MinTick && c.Tick <= MaxTick, "tick", c.Tick, "%v to %v", MinTick, MaxTick)
+	errs.check(c.HeartbeatTicks >= 1, "heartbeat-ticks", c.HeartbeatTicks, "1 or more")
+	errs.check(c.ElectionTicks > c.HeartbeatTicks && c.ElectionTicks <= MaxElectionTicks, "election-ticks", c.ElectionTicks, "more than --heartbeat-ticks (%d), and %d at most", c.HeartbeatTicks, MaxElectionTicks)
 	errs = append(errs, c.validateLeases()...)
 	errs = append(errs, c.validateTraces()...)
 	return errors.Join(errs...)
@@ -350,14 +325,7 @@ func (c Config) coding() *raft.Coding {
 }
 
 // ids are the members, ascending.
-func (c Config) ids() []uint64 {
-	var ids []uint64
-	for id := range c.Peers {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
-}
+func (c Config) ids() []uint64 { return slices.Sorted(maps.Keys(c.Peers)) }
 
 func (c Config) members() string {
 	var parts []string
@@ -365,23 +333,4 @@ func (c Config) members() string {
 		parts = append(parts, strconv.FormatUint(id, 10))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// ParsePeers reads the value of a flag: "1=host:port,2=host:port".
-func ParsePeers(flag, s string) (map[uint64]string, error) {
-	peers := map[uint64]string{}
-	var errs []error
-	for part := range strings.SplitSeq(s, ",") {
-		id, address, ok := strings.Cut(part, "=")
-		n, err := strconv.ParseUint(id, 10, 64)
-		switch {
-		case !ok || err != nil:
-			errs = append(errs, fmt.Errorf("--%s: %q, want id=host:port", flag, part))
-		case peers[n] != "":
-			errs = append(errs, fmt.Errorf("--%s: node %d is named twice (%s, %s)", flag, n, peers[n], address))
-		default:
-			peers[n] = address
-		}
-	}
-	return peers, errors.Join(errs...)
 }

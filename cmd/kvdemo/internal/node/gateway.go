@@ -7,9 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -20,9 +17,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/health"
-	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -30,35 +24,20 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
-	"github.com/weftraft/weft/cmd/kvdemo/internal/resp"
-	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
-	"github.com/weftraft/weft/internal/certs"
-	"github.com/weftraft/weft/internal/strangers"
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/rawnode/metrics"
 	"github.com/weftraft/weft/rawnode/transport"
 )
 
 // gateway serves clients without data: it batches their writes, and asks nodes the rest.
 type gateway struct {
+	*entrance
 	writes
-	cfg     Config
-	started time.Time
-	clients net.Listener
-	weft    *weft.Node
-	groups  []*gate        // group 1 first
-	reads   page.Histogram // questions of all groups, which group 1 carries
-	secret  sessionsSecret
-	server  *grpc.Server
-	redis   net.Listener // nil without --resp
-	front   *resp.Server // likewise
-	health  *health.Server
-	web     net.Listener // nil without --http-listen
-	metrics *metrics.Set
-	traces  *traces                           // nil without --otlp
-	refused [secure.NumRefusals]atomic.Uint64 // clients
-	polls   atomic.Int64                      // questions that wait at nodes for something to tell
+	weft   *weft.Node
+	groups []*gate        // group 1 first
+	reads  page.Histogram // questions of all groups, which group 1 carries
+	secret sessionsSecret
+	polls  atomic.Int64 // questions that wait at nodes for something to tell
 }
 
 const (
@@ -74,47 +53,9 @@ func RunGateway(ctx context.Context, cfg Config) (err error) {
 	if err := cfg.ValidateGateway(); err != nil {
 		return err
 	}
-	g := &gateway{cfg: cfg, started: time.Now(), metrics: metrics.NewSet()}
-	if g.clients, err = listen("client-listen", cfg.ClientListen); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, closeListener(g.clients)) }()
-	if cfg.RespListen != "" {
-		if g.redis, err = listen("resp", cfg.RespListen); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, closeListener(g.redis)) }()
-	}
-	if cfg.HTTPListen != "" {
-		if g.web, err = listen("http-listen", cfg.HTTPListen); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, closeListener(g.web)) }()
-	}
-	nodes, err := listen("listen", cfg.Listen)
-	if err != nil {
-		return err
-	}
-	if g.traces, err = cfg.openTraces(); err != nil {
-		return errors.Join(err, closeListener(nodes))
-	}
-	defer func() { err = errors.Join(err, g.traces.close()) }()
-	g.weft, err = weft.Open(weft.Options{
-		Gateway: true, Cluster: cfg.Cluster, ID: cfg.ID, Listen: cfg.Listen, Advertise: cfg.Advertise, Peers: cfg.Peers, Zone: cfg.Zone, TLS: weft.TLS(cfg.TLS), TickInterval: cfg.Tick,
-		BudgetBytes: queueBytes, Metrics: g.metrics, Calls: g.traces.wrap, Logger: cfg.Log, ConfigureTransport: func(c *transport.Config) { c.Listener = nodes },
-	})
-	if err != nil {
-		return errors.Join(err, closeListener(nodes))
-	}
-	defer func() {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-		defer cancel()
-		err = errors.Join(err, g.weft.Close(ending))
-	}()
-	if err = g.openGroups(ctx); err == nil {
-		err = g.newServer()
-	}
-	if err != nil {
+	g := &gateway{entrance: newEntrance(cfg)}
+	defer func() { err = errors.Join(err, g.close()) }()
+	if err := g.open(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil // it was stopped while it waited for a node
 		}
@@ -123,32 +64,46 @@ func RunGateway(ctx context.Context, cfg Config) (err error) {
 	return g.serve(ctx)
 }
 
+func (g *gateway) open(ctx context.Context) error {
+	for _, step := range []func() error{g.listen, g.openTraces, g.openNode, func() error { return g.openGroups(ctx) }, g.newServer} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *gateway) openNode() (err error) {
+	c := g.cfg
+	g.weft, err = weft.Open(weft.Options{
+		Gateway: true, Cluster: c.Cluster, ID: c.ID, Listen: c.Listen, Advertise: c.Advertise, Peers: c.Peers, Zone: c.Zone, TLS: weft.TLS(c.TLS), TickInterval: c.Tick,
+		BudgetBytes: queueBytes, Metrics: g.metrics, Calls: g.traces.wrap, Logger: c.Log, ConfigureTransport: func(c *transport.Config) { c.Listener = g.members },
+	})
+	if err != nil {
+		return err
+	}
+	g.then(func() error { return closeWeft(g.weft) })
+	return nil
+}
+
 // ValidateGateway returns an error that names every mistake in the configuration of a gateway by its flag, or nil.
 func (c Config) ValidateGateway() error {
 	var errs mistakes
 	bad := errs.add
-	if c.ID == 0 {
-		bad("id", c.ID, "1 or more, and one that no node has")
-	}
-	if c.Cluster == 0 {
-		bad("cluster", c.Cluster, "1 or more, that of the nodes")
-	}
+	errs.check(c.ID > 0, "id", c.ID, "1 or more, and one that no node has")
+	errs.check(c.Cluster > 0, "cluster", c.Cluster, "1 or more, that of the nodes")
 	if len(c.Peers) == 0 {
 		bad("peers", "none", "nodes of the cluster as id=host:port,...")
 	} else if at, ok := c.Peers[c.ID]; ok {
 		bad("id", c.ID, "one that no node has: --peers has the node %d=%s", c.ID, at)
 	}
-	if c.Listen == "" {
-		bad("listen", "none", "an address for nodes")
-	}
+	errs.check(c.Listen != "", "listen", "none", "an address for nodes")
 	if c.Advertise != "" {
 		if err := client.CheckAddress(c.Advertise); err != nil {
 			errs = append(errs, fmt.Errorf("--advertise: %w", err))
 		}
 	}
-	if c.Tick < MinTick || c.Tick > MaxTick {
-		bad("tick", c.Tick, "%v to %v", MinTick, MaxTick)
-	}
+	errs.check(c.Tick >= MinTick && c.Tick <= MaxTick, "tick", c.Tick, "%v to %v", MinTick, MaxTick)
 	errs = append(append(errs, c.validateTraces()...), c.validateProtection()...)
 	return errors.Join(append(errs, c.validateAddresses()...)...)
 }
@@ -365,32 +320,9 @@ func (g *gateway) Status(context.Context, *kvpb.StatusRequest) (*kvpb.StatusResp
 }
 
 func (g *gateway) newServer() error {
-	clients := &secure.Server{
-		Node: g.cfg.ID, Admin: kvpb.Admin_ServiceDesc.ServiceName, Strangers: strangers.New(strangers.Limit, strangerConns, rand.IntN),
-		Refused: func(why secure.Refusal, from net.Addr, err error) {
-			g.refused[why].Add(1)
-			g.cfg.Log.Log(context.Background(), slog.LevelWarn, "client refused", "reason", why.String(), "from", from.String(), "error", err)
-		},
-	}
-	if g.cfg.TLS != (certs.Files{}) {
-		var err error
-		if clients.Keyring, err = certs.NewKeyring(g.cfg.TLS); err != nil {
-			return fmt.Errorf("--tls-cert, --tls-key, --tls-ca: %w", err)
-		}
-	}
-	g.server = grpc.NewServer(append(append(clients.Options(), g.traces.options()...), grpc.MaxRecvMsgSize(client.MaxMessageBytes), grpc.MaxSendMsgSize(client.MaxMessageBytes),
-		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error {
-			return status.Errorf(codes.Unimplemented, "process %d is a gateway: ask a node, such as those of --peers", g.cfg.ID)
-		}))...)
-	kvpb.RegisterKVServer(g.server, g)
-	if g.redis != nil {
-		g.front = newFront(gateBackend{g}, g.cfg, clients)
-	}
-	g.health = health.NewServer()
-	grpc_health_v1.RegisterHealthServer(g.server, g.health)
-	g.health.SetServingStatus(kvpb.KV_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
-	reflection.Register(g.server)
-	return nil
+	return g.newServers(g, gateBackend{g}, grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error {
+		return status.Errorf(codes.Unimplemented, "process %d is a gateway: ask a node, such as those of --peers", g.cfg.ID)
+	}))
 }
 
 // newWeb returns the server of --http-listen.

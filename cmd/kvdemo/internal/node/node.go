@@ -7,33 +7,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/health"
-	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/reflection"
-
 	"github.com/weftraft/weft"
-	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
-	"github.com/weftraft/weft/cmd/kvdemo/internal/resp"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/room"
-	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
-	"github.com/weftraft/weft/internal/certs"
-	"github.com/weftraft/weft/internal/quiet"
-	"github.com/weftraft/weft/internal/strangers"
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/rawnode/metrics"
 	"github.com/weftraft/weft/rawnode/transport"
 	"github.com/weftraft/weft/storage"
 )
@@ -66,36 +50,21 @@ func Run(ctx context.Context, cfg Config) error {
 	return errors.Join(err, n.close())
 }
 
-// node is a node's parts, in the order in which they are opened. closeAll closes
-// those that were, in the opposite order.
+// node is a node's parts, in the order in which they are opened.
 type node struct {
-	cfg     Config
-	started time.Time
+	*entrance
 
-	clients net.Listener
-	redis   net.Listener // nil without --resp
-	web     net.Listener // nil without --http-listen
-	members net.Listener // for peers; weft's once it is open
-	weft    *weft.Node
-	db      *kv.DB
-	groups  []*group // group 1 first
-	reads   readCounts
-	metrics *metrics.Set
-	traces  *traces       // nil without --otlp
-	policy  *policySwitch // nil unless a parent gives orders
-	shapes  shapes
+	weft   *weft.Node
+	db     *kv.DB
+	groups []*group // group 1 first
+	reads  readCounts
+	policy *policySwitch // nil unless a parent gives orders
+	shapes shapes
 	// placement is the health of this node, and what it knows of the others'.
 	placement *rawnode.Placement
-	server    *grpc.Server
-	front     *resp.Server // nil without --resp
 	service   *service
-	health    *health.Server
 	watches   *watches
-	closeAll  []func() error
-
-	secret  sessionsSecret
-	refused [secure.NumRefusals]atomic.Uint64 // clients
-	lines   quiet.Log[secure.Refusal]
+	secret    sessionsSecret
 
 	// settled is closed when the cluster is known to have as many groups as
 	// this node was told.
@@ -120,7 +89,7 @@ type group struct {
 }
 
 func newNode(cfg Config) *node {
-	n := &node{cfg: cfg, started: time.Now(), metrics: metrics.NewSet(), settled: make(chan struct{}), watches: newWatches(), gaveUp: make(chan error, 1)}
+	n := &node{entrance: newEntrance(cfg), settled: make(chan struct{}), watches: newWatches(), gaveUp: make(chan error, 1)}
 	if cfg.Orders != nil {
 		n.policy = new(policySwitch)
 	}
@@ -138,62 +107,6 @@ func (n *node) open() error {
 	return nil
 }
 
-// then has f called by close.
-func (n *node) then(f func() error) { n.closeAll = append(n.closeAll, f) }
-
-func (n *node) close() error {
-	var errs []error
-	for i := len(n.closeAll) - 1; i >= 0; i-- {
-		errs = append(errs, n.closeAll[i]())
-	}
-	return errors.Join(errs...)
-}
-
-func (n *node) listen() (err error) {
-	if n.clients, err = listen("client-listen", n.cfg.ClientListen); err != nil {
-		return err
-	}
-	n.then(func() error { return closeListener(n.clients) })
-	if n.cfg.RespListen != "" {
-		if n.redis, err = listen("resp", n.cfg.RespListen); err != nil {
-			return err
-		}
-		n.then(func() error { return closeListener(n.redis) })
-	}
-	if n.cfg.HTTPListen != "" {
-		if n.web, err = listen("http-listen", n.cfg.HTTPListen); err != nil {
-			return err
-		}
-		n.then(func() error { return closeListener(n.web) })
-	}
-	flag := "listen"
-	if n.cfg.Listen == "" {
-		flag = "peers"
-	}
-	if n.members, err = listen(flag, n.cfg.listen()); err != nil {
-		return err
-	}
-	n.then(func() error { return closeListener(n.members) })
-	return nil
-}
-
-// listen listens on the address of a flag.
-func listen(flag, address string) (net.Listener, error) {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("--%s: %w; stop what uses the address, or choose another", flag, err)
-	}
-	return l, nil
-}
-
-// closeListener closes a listener that a server may have closed before.
-func closeListener(l net.Listener) error {
-	if err := l.Close(); !errors.Is(err, net.ErrClosed) {
-		return err
-	}
-	return nil
-}
-
 // openData checks whose directory it is, how many groups it has, and whether
 // there is room for more.
 func (n *node) openData() error {
@@ -205,12 +118,6 @@ func (n *node) openData() error {
 		return fmt.Errorf("--data: %w", err)
 	}
 	return nil
-}
-
-func (n *node) openTraces() (err error) {
-	n.traces, err = n.cfg.openTraces()
-	n.then(n.traces.close)
-	return err
 }
 
 // openNode opens what the groups share: log, transport, and addresses.
@@ -230,7 +137,7 @@ func (n *node) openNode() (err error) {
 		return fmt.Errorf("--data: %w", err)
 	}
 	n.placement = n.weft.Placement()
-	n.then(n.closeNode)
+	n.then(func() error { return closeWeft(n.weft) })
 	for id := range uint64(n.cfg.Groups) {
 		g := &group{id: id + 1}
 		if g.log, err = n.weft.Engine().Group(g.id); err != nil {
@@ -315,11 +222,11 @@ func (n *node) checkDense(g *group) error {
 	return nil
 }
 
-// closeNode closes what the groups share. A log whose disk hangs is left to the end of the process.
-func (n *node) closeNode() error {
+// closeWeft closes what the groups share. A log whose disk hangs is left to the end of the process.
+func closeWeft(n *weft.Node) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	return n.weft.Close(ctx)
+	return n.Close(ctx)
 }
 
 // stopGroup makes sure that a group has ended.
@@ -331,36 +238,12 @@ func stopGroup(g *weft.Group) error {
 }
 
 func (n *node) newServer() error {
-	clients := &secure.Server{
-		Node: n.cfg.ID, Admin: kvpb.Admin_ServiceDesc.ServiceName, Refused: n.clientRefused,
-		Strangers: strangers.New(strangers.Limit, strangerConns, rand.IntN),
-	}
-	if n.cfg.TLS != (certs.Files{}) {
-		var err error
-		if clients.Keyring, err = certs.NewKeyring(n.cfg.TLS); err != nil {
-			return fmt.Errorf("--tls-cert, --tls-key, --tls-ca: %w", err)
-		}
-	}
-	n.server = grpc.NewServer(append(append(clients.Options(), n.traces.options()...),
-		grpc.MaxRecvMsgSize(client.MaxMessageBytes), grpc.MaxSendMsgSize(client.MaxMessageBytes))...)
 	n.service = n.newService()
-	kvpb.RegisterKVServer(n.server, n.service)
-	if n.redis != nil {
-		n.front = newFront(redisBackend{n.service}, n.cfg, clients)
+	if err := n.newServers(n.service, redisBackend{n.service}); err != nil {
+		return err
 	}
 	kvpb.RegisterAdminServer(n.server, &admin{n: n, turn: make(chan struct{}, 1)})
-	n.health = health.NewServer()
-	grpc_health_v1.RegisterHealthServer(n.server, n.health)
-	n.health.SetServingStatus(kvpb.KV_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
-	reflection.Register(n.server)
 	return nil
-}
-
-// clientRefused counts and logs that a client was refused, by its certificate or for
-// want of one.
-func (n *node) clientRefused(why secure.Refusal, from net.Addr, err error) {
-	n.refused[why].Add(1)
-	n.lines.Log(n.cfg.Log, slog.LevelWarn, why, "client refused", "reason", why.String(), "from", from.String(), "error", err)
 }
 
 // serve answers clients until ctx ends or a part fails. Then it refuses what
@@ -440,20 +323,6 @@ func (n *node) stopHosts(deadline time.Time) {
 		})
 	}
 	stopping.Wait()
-}
-
-// stopServer lets calls of clients end, within a limit.
-func stopServer(server *grpc.Server, limit time.Duration) {
-	done := make(chan struct{})
-	go func() {
-		server.GracefulStop()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-time.After(limit):
-		server.Stop() // which does not wait for calls that do not end
-	}
 }
 
 // flush makes the state durable now and then, so that an idle node has little to

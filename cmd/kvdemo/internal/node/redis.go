@@ -55,9 +55,9 @@ func (b redisBackend) Barrier(ctx context.Context, groups ...uint64) error {
 	return err
 }
 
-// Transact implements resp.Backend.
-func (b redisBackend) Transact(ctx context.Context, group uint64, x *kv.Txn) (kv.Result, error) {
-	_, r, err := b.transact(ctx, group, kv.Command{Op: kv.OpTxn, Txn: x}, nil)
+// Transact implements resp.Backend, for nodes and gateways.
+func (s *writes) Transact(ctx context.Context, group uint64, x *kv.Txn) (kv.Result, error) {
+	_, r, err := s.transact(ctx, group, kv.Command{Op: kv.OpTxn, Txn: x}, nil)
 	return r, toldUnknown(err)
 }
 

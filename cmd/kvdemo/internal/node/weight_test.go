@@ -23,7 +23,7 @@ func TestLeaderWeightIsShownAndChanged(t *testing.T) {
 	p, err := rawnode.NewPlacement(rawnode.PlacementConfig{ID: 2, Weight: WeightSetting(0)})
 	require.NoError(t, err)
 	p.Heard(1, placement.Report{Figure: rawnode.Health{Sync: 3 * time.Millisecond, Stalled: true}, Weight: 40})
-	a := &admin{n: &node{cfg: Config{ID: 2, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}, placement: p}}
+	a := &admin{n: &node{entrance: newEntrance(Config{ID: 2, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}), placement: p}}
 	resp, err := a.SetLeaderWeight(t.Context(), &kvpb.SetLeaderWeightRequest{})
 	require.NoError(t, err)
 	require.Len(t, resp.GetNodes(), 2)

@@ -171,30 +171,37 @@ func (s *Server) do(ctx context.Context, p *plan) ([]kv.ActionResult, error) {
 		return s.read(ctx, p.actions)
 	}
 	groups := p.groups(s.cfg.Backend.Groups())
-	switch {
-	case len(groups) == 1:
-		r, err := s.transact(ctx, groups[0], &kv.Txn{Then: p.actions})
+	if len(groups) > 1 && !p.splits {
+		return nil, severalGroups(len(groups))
+	}
+	return s.byGroup(groups, p.actions, func(group uint64, some []kv.Action) ([]kv.ActionResult, error) {
+		r, err := s.transact(ctx, group, &kv.Txn{Then: some})
+		if err != nil {
+			return nil, partly(err, group != groups[0])
+		}
+		return r.Actions, nil
+	})
+}
+
+// byGroup does actions group by group, and returns the results in the order of the actions.
+func (s *Server) byGroup(groups []uint64, actions []kv.Action, do func(group uint64, some []kv.Action) ([]kv.ActionResult, error)) ([]kv.ActionResult, error) {
+	if len(groups) == 1 {
+		return do(groups[0], actions)
+	}
+	results := make([]kv.ActionResult, len(actions))
+	for _, g := range groups {
+		var some []kv.Action
+		var at []int
+		for i, a := range actions {
+			if kv.GroupOf(a.Key, s.cfg.Backend.Groups()) == g {
+				some, at = append(some, a), append(at, i)
+			}
+		}
+		found, err := do(g, some)
 		if err != nil {
 			return nil, err
 		}
-		return r.Actions, nil
-	case !p.splits:
-		return nil, severalGroups(len(groups))
-	}
-	results := make([]kv.ActionResult, len(p.actions))
-	for _, g := range groups {
-		var x kv.Txn
-		var at []int
-		for i, a := range p.actions {
-			if kv.GroupOf(a.Key, s.cfg.Backend.Groups()) == g {
-				x.Then, at = append(x.Then, a), append(at, i)
-			}
-		}
-		r, err := s.transact(ctx, g, &x)
-		if err != nil {
-			return nil, partly(err, g != groups[0])
-		}
-		for i, result := range r.Actions {
+		for i, result := range found {
 			results[at[i]] = result
 		}
 	}
@@ -237,30 +244,11 @@ func (s *Server) transact(ctx context.Context, group uint64, x *kv.Txn) (*kv.Txn
 // read does actions that only read. Actions on one group see the same state.
 func (s *Server) read(ctx context.Context, actions []kv.Action) ([]kv.ActionResult, error) {
 	b := s.cfg.Backend
-	count := b.Groups()
-	groups := (&plan{actions: actions}).groups(count)
+	groups := (&plan{actions: actions}).groups(b.Groups())
 	if err := b.Barrier(ctx, groups...); err != nil {
 		return nil, err
 	}
-	if len(groups) == 1 {
-		return b.State(groups[0]).Look(ctx, actions)
-	}
-	results := make([]kv.ActionResult, len(actions))
-	for _, g := range groups {
-		var some []kv.Action
-		var at []int
-		for i, a := range actions {
-			if kv.GroupOf(a.Key, count) == g {
-				some, at = append(some, a), append(at, i)
-			}
-		}
-		found, err := b.State(g).Look(ctx, some)
-		if err != nil {
-			return nil, err
-		}
-		for i, result := range found {
-			results[at[i]] = result
-		}
-	}
-	return results, nil
+	return s.byGroup(groups, actions, func(group uint64, some []kv.Action) ([]kv.ActionResult, error) {
+		return b.State(group).Look(ctx, some)
+	})
 }

@@ -242,13 +242,6 @@ func TestReport(t *testing.T) {
 	require.Equal(t, *r, again)
 }
 
-func TestBadNodes(t *testing.T) {
-	for _, n := range []int{2, 12} {
-		_, err := Run(t.Context(), Options{Nodes: []int{n}}, io.Discard)
-		require.ErrorContains(t, err, "want 3..11")
-	}
-}
-
 func TestAgenda(t *testing.T) {
 	var a agenda
 	for i := range 1000 {

@@ -32,14 +32,6 @@ type Report struct {
 
 // Run runs all cells and scenarios of the options. The same options give the same report.
 func Run(ctx context.Context, o Options, progress io.Writer) (*Report, error) {
-	if len(o.Nodes) == 0 {
-		o.Nodes = []int{3, 5, 7, 9}
-	}
-	for _, n := range o.Nodes {
-		if n < 3 || n > maxFollowers+1 {
-			return nil, fmt.Errorf("nodes: %d, want 3..%d", n, maxFollowers+1)
-		}
-	}
 	r := &Report{Cluster: "model", Seed: o.Seed}
 	if o.Cores {
 		r.Cluster = "cores"

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -161,9 +162,15 @@ func (c *Cluster) NameResponders(ctx context.Context, ids ...uint64) error {
 	if _, err := leader.Admin().NameResponders(call, &kvpb.NameRespondersRequest{Nodes: ids}); err != nil {
 		return fmt.Errorf("%s: name responders at node %d: %w", c.Name, leader.ID, err)
 	}
-	return c.Wait(ctx, fmt.Sprintf("nodes %v to answer reads by themselves", ids), func(all []*kvpb.StatusResponse) bool {
-		for _, id := range ids {
-			if g := all[id-1].GetGroups(); len(g) == 0 || !g[0].GetLeases().GetStable() {
+	return c.WaitStable(ctx, patience, ids...)
+}
+
+// WaitStable waits until nodes, or all if none are named, answer reads by themselves.
+func (c *Cluster) WaitStable(ctx context.Context, patience time.Duration, ids ...uint64) error {
+	return c.WaitFor(ctx, patience, "nodes to answer reads by themselves", func(all []*kvpb.StatusResponse) bool {
+		for i, s := range all {
+			g := s.GetGroups()
+			if (len(ids) == 0 || slices.Contains(ids, uint64(i+1))) && (len(g) == 0 || !g[0].GetLeases().GetStable()) {
 				return false
 			}
 		}

@@ -53,34 +53,6 @@ type Config struct {
 	Progress io.Writer // told of each row
 }
 
-// Validate returns an error that names every mistake, or nil.
-func (c Config) Validate() error {
-	var errs []error
-	within := func(flag string, values []int, least, most int) {
-		if len(values) == 0 || slices.Min(values) < least || slices.Max(values) > most {
-			errs = append(errs, fmt.Errorf("--%s: %v, want numbers of %d to %d", flag, values, least, most))
-		}
-	}
-	within("nodes", c.Nodes, 3, 9)
-	for _, e := range c.Egress {
-		if e != 0 && (e < 1<<10 || e > 1<<40) {
-			errs = append(errs, fmt.Errorf("--egress: %d, want 0, or %d to %d", e, 1<<10, 1<<40))
-		}
-	}
-	within("sizes", c.Sizes, 1, 4<<20)
-	within("clients", c.Clients, 1, 1000)
-	if least := slices.Min(append([]int{9}, c.Nodes...)); c.Down < 0 || c.Down > (least-1)/2 {
-		errs = append(errs, fmt.Errorf("--down: %d, want 0 to %d, so that a majority of %d nodes is left", c.Down, (least-1)/2, least))
-	}
-	if c.Rounds < 1 {
-		errs = append(errs, fmt.Errorf("--rounds: %d, want 1 or more", c.Rounds))
-	}
-	if c.Time < 100*time.Millisecond {
-		errs = append(errs, fmt.Errorf("--time: %v, want 100ms or more", c.Time))
-	}
-	return errors.Join(errs...)
-}
-
 // Cell is the measurement of a side under a load, over all rounds. Bytes are bytes
 // between nodes.
 type Cell struct {
@@ -123,9 +95,6 @@ func (c *Cell) Sent() float64 { return c.perByte(c.LeaderBytes) }
 
 // Run measures everything. Cells come in pairs, the sides of one load.
 func Run(ctx context.Context, cfg Config) (all []*Cell, err error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
 	for _, nodes := range cfg.Nodes {
 		for _, egress := range cfg.Egress {
 			cells, err := runSetting(ctx, cfg, nodes, egress)

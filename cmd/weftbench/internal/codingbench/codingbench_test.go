@@ -12,19 +12,6 @@ import (
 	"github.com/weftraft/weft/internal/lab"
 )
 
-func TestValidate(t *testing.T) {
-	good := Config{Nodes: []int{3}, Egress: []int{0}, Sizes: []int{1}, Clients: []int{1}, Rounds: 1, Time: time.Second}
-	require.NoError(t, good.Validate())
-	bad := Config{Nodes: []int{2}, Egress: []int{-1}, Sizes: []int{5 << 20}, Rounds: 0, Time: time.Millisecond}
-	err := bad.Validate()
-	for _, says := range []string{
-		"--nodes: [2], want numbers of 3 to 9", "--egress: -1, want", "--sizes: [5242880], want", "--clients: [], want",
-		"--rounds: 0, want 1 or more", "--time: 1ms, want 100ms or more",
-	} {
-		require.ErrorContains(t, err, says)
-	}
-}
-
 func TestReport(t *testing.T) {
 	cell := func(side string, egress, size, calls int) *Cell {
 		return &Cell{

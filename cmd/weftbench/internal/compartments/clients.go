@@ -76,17 +76,17 @@ func run(bed Bed, plan Plan) (Outcome, error) {
 	}
 	w.load.command = make([]byte, bed.Value)
 	w.join()
-	w.until(time.Minute, func() bool { return w.load.waits == 0 })
-	if w.err == nil && w.load.waits > 0 {
-		w.fail("%d clients have no answer", w.load.waits)
+	w.Until(time.Minute, func() bool { return w.load.waits == 0 })
+	if w.Err() == nil && w.load.waits > 0 {
+		w.Fail("%d clients have no answer", w.load.waits)
 	}
 	spent, sent := w.spent()
 	crossed := w.crossed()
 	w.load.counts = true
 	begun := w.Now()
-	w.until(bed.Time, func() bool { return false })
-	if w.err != nil {
-		return Outcome{}, w.err
+	w.Pass(bed.Time)
+	if w.Err() != nil {
+		return Outcome{}, w.Err()
 	}
 	took := (w.Now() - begun).Seconds()
 	o := Outcome{Plan: plan, Writes: float64(w.load.writes) / took, Reads: float64(w.load.reads) / took, Median: lab.Quantile(w.load.took, 0.5)}

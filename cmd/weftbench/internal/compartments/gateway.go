@@ -6,6 +6,7 @@ package compartments
 import (
 	"time"
 
+	"github.com/weftraft/weft/cmd/weftbench/internal/machines"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 )
@@ -62,7 +63,7 @@ func (x *gateway) turn() (cost time.Duration, effect func()) {
 			done := x.waiting[d.Call]
 			delete(x.waiting, d.Call)
 			if d.Err != nil {
-				x.w.fail("gateway %d: a call ends with %v", x.id, d.Err)
+				x.w.Fail("gateway %d: a call ends with %v", x.id, d.Err)
 				return
 			}
 			done()
@@ -80,25 +81,27 @@ func (x *gateway) arm() {
 	}
 }
 
-func (x *gateway) tick() { x.post(0, func(g *replica.Gateway) { g.Tick(x.w.Now()) }) }
+// Tick implements end, as the methods below do.
+func (x *gateway) Tick() { x.post(0, func(g *replica.Gateway) { g.Tick(x.w.Now()) }) }
 
-func (x *gateway) receive(m wire.Message) {
+// Receive takes a message.
+func (x *gateway) Receive(m wire.Message) {
 	x.post(0, func(g *replica.Gateway) {
 		if err := g.Receive(m); err != nil {
-			x.w.fail("gateway %d refuses a message of %d: %v", x.id, m.From, err)
+			x.w.Fail("gateway %d refuses a message of %d: %v", x.id, m.From, err)
 		}
 	})
 }
 
 // propose has the gateway take a command.
 func (x *gateway) propose(command []byte, done func()) {
-	x.call(x.w.Costs.Propose, done, func(g *replica.Gateway, call replica.Call) { g.Propose(call, command, x.w.Now()+longest) })
+	x.call(x.w.Costs.Propose, done, func(g *replica.Gateway, call replica.Call) { g.Propose(call, command, x.w.Now()+machines.Longest) })
 }
 
 // read has the gateway take a query, which costs it what a read costs a Host.
 func (x *gateway) read(done func()) {
 	x.call(x.w.Costs.Read, done, func(g *replica.Gateway, call replica.Call) {
-		g.Query(call, nil, replica.ReadOptions{Policy: x.w.plan.Policy}, x.w.Now()+longest)
+		g.Query(call, nil, replica.ReadOptions{Policy: x.w.plan.Policy}, x.w.Now()+machines.Longest)
 	})
 }
 

@@ -6,9 +6,7 @@ package compartments
 import (
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
-	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
+	"github.com/weftraft/weft/cmd/weftbench/internal/machines"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/world"
 )
@@ -38,9 +36,7 @@ func (p *process) write() {
 		p.log.queue = nil
 		cost := c.Write + c.WakeWrite
 		for _, x := range round {
-			for _, e := range x.Write.Entries {
-				cost += c.Entry + costs.PerKiB(proto.Size(e), c.LogKiB)
-			}
+			cost += machines.Logged(c, x.Append)
 		}
 		return cost, func() { p.log.disk.Do(p.w.Sync, func() { p.written(round) }) }
 	})
@@ -48,10 +44,7 @@ func (p *process) write() {
 
 func (p *process) written(round []write) {
 	for _, x := range round {
-		if err := x.m.entries.Append(x.Write, nil); err != nil {
-			p.w.fail("process %d writes its log: %v", p.id, err)
-		}
-		x.m.drive.Post(0, func(r *replica.Replica) { r.AppendDone(*x.Append) })
+		x.m.Written(x.Append)
 	}
 	p.log.busy = false
 	p.write()

@@ -4,11 +4,11 @@
 package compartments
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
+	"github.com/weftraft/weft/cmd/weftbench/internal/machines"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
@@ -16,7 +16,7 @@ import (
 
 // sim is a run.
 type sim struct {
-	world.Agenda
+	machines.Run
 	Bed
 	plan  Plan
 	draws world.Draws
@@ -24,7 +24,6 @@ type sim struct {
 	// processes by id - 1: members, readers, and then gateways.
 	processes []*process
 	groups    []*group
-	err       error
 	load      load
 	// shared is the processors of Bed.Processors, and own those of the clients' process; nil with a machine for each process.
 	shared *world.Processors
@@ -70,8 +69,8 @@ func (p *process) busy() float64 {
 
 // end is a process's part in a group: a replica, or a gateway.
 type end interface {
-	tick()
-	receive(m wire.Message)
+	Tick()
+	Receive(m wire.Message)
 	propose(command []byte, done func())
 	read(done func())
 }
@@ -105,15 +104,15 @@ func newSim(bed Bed, plan Plan) (*sim, error) {
 	}
 	elected := func() bool {
 		for _, g := range w.groups {
-			if g.leader().core.State().Role != raft.StateLeader || plan.Leases && !g.responds() {
+			if g.leader().Core.State().Role != raft.StateLeader || plan.Leases && !g.responds() {
 				return false
 			}
 		}
 		return true
 	}
-	if !w.until(10*time.Second, elected) {
-		w.fail("not each group has its leader, and its responders")
-		return nil, w.err
+	if !w.Until(10*time.Second, elected) {
+		w.Fail("not each group has its leader, and its responders")
+		return nil, w.Err()
 	}
 	return w, nil
 }
@@ -157,7 +156,7 @@ func (w *sim) found(g *group) error {
 	if w.plan.Leases {
 		campaigns = leaseTime + tick // a member votes a lease after its start
 	}
-	w.After(campaigns, g.leader().campaign)
+	w.After(campaigns, g.leader().Campaign)
 	for _, p := range w.processes[w.plan.Members+w.plan.Readers:] {
 		x, err := newGateway(p, g)
 		if err != nil {
@@ -170,26 +169,10 @@ func (w *sim) found(g *group) error {
 
 // responds reports whether all voters answer reads by their leases.
 func (g *group) responds() bool {
-	return !slices.ContainsFunc(g.voters, func(m *member) bool { return !m.r.Status().Leases.Stable })
+	return !slices.ContainsFunc(g.voters, func(m *member) bool { return !m.Drive.R.Status().Leases.Stable })
 }
 
 func (g *group) leader() *member { return g.voters[0] }
-
-// until lets time pass until something is the case, or for so long.
-func (w *sim) until(most time.Duration, done func() bool) bool {
-	for end := w.Now() + most; w.err == nil && !done(); {
-		if !w.Step(end) {
-			return done()
-		}
-	}
-	return w.err == nil
-}
-
-func (w *sim) fail(format string, args ...any) {
-	if w.err == nil {
-		w.err = fmt.Errorf("at %v: "+format, append([]any{w.Now()}, args...)...)
-	}
-}
 
 // tick is the process's clock.
 func (p *process) tick() {
@@ -199,7 +182,7 @@ func (p *process) tick() {
 	})
 	for _, e := range p.ends {
 		if e != nil {
-			e.tick()
+			e.Tick()
 		}
 	}
 }
@@ -220,7 +203,7 @@ func (p *process) send(messages []wire.Message) {
 	cost := time.Duration(0)
 	for _, f := range frames {
 		if err := f.encode(); err != nil {
-			w.fail("process %d encodes a message: %v", p.id, err)
+			w.Fail("process %d encodes a message: %v", p.id, err)
 			return
 		}
 		cost += c.FrameOut + time.Duration(len(f.encoded))*c.Message + costs.PerKiB(f.bytes, c.KiBOut)
@@ -279,10 +262,10 @@ func (p *process) receive(f *frame) {
 			for _, b := range f.encoded {
 				var m wire.Message
 				if err := m.UnmarshalBinary(b); err != nil {
-					p.w.fail("process %d decodes a message: %v", p.id, err)
+					p.w.Fail("process %d decodes a message: %v", p.id, err)
 					return
 				}
-				p.ends[m.Group-1].receive(m)
+				p.ends[m.Group-1].Receive(m)
 			}
 		}
 	})

@@ -13,9 +13,9 @@ import (
 	"github.com/weftraft/weft/cmd/weftbench/internal/load"
 )
 
-// Disk is the number of bytes that a replica writes to disk for each byte of payload;
+// disk is the number of bytes that a replica writes to disk for each byte of payload;
 // occupied bytes are not counted.
-type Disk struct {
+type disk struct {
 	Side    string  `json:"side"`
 	Payload int64   `json:"payload_bytes"`
 	Log     float64 `json:"log_per_payload_byte"`   // as the log's writer counts
@@ -39,13 +39,13 @@ func (b *bench) disks(ctx context.Context) error {
 	return nil
 }
 
-func (b *bench) disk(ctx context.Context, side int) (_ *Disk, err error) {
+func (b *bench) disk(ctx context.Context, side int) (_ *disk, err error) {
 	c, err := b.start(ctx, side, "-disk")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	plan := b.plan(c.Clients(), Row{Clients: 16, Size: b.cfg.DiskSize}, 0, 0)
+	plan := b.plan(c.Clients(), row{Clients: 16, Size: b.cfg.DiskSize}, 0, 0)
 	plan.Calls = b.cfg.DiskBytes / b.cfg.DiskSize
 	r, err := load.Run(ctx, plan)
 	if err != nil {
@@ -64,7 +64,7 @@ func (b *bench) disk(ctx context.Context, side int) (_ *Disk, err error) {
 	}
 	payload := r.Calls * int64(b.cfg.DiskSize)
 	perReplica := float64(payload) * float64(len(c.Nodes))
-	return &Disk{Side: c.Name, Payload: payload, Log: float64(log) / perReplica, Total: float64(total) / perReplica}, nil
+	return &disk{Side: c.Name, Payload: payload, Log: float64(log) / perReplica, Total: float64(total) / perReplica}, nil
 }
 
 // logBytes returns the number of bytes that all nodes have written to their logs.

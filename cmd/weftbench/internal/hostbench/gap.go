@@ -14,15 +14,15 @@ import (
 	"github.com/weftraft/weft/internal/lab"
 )
 
-// Gaps are the longest times without an answered write around the kill of a
+// gaps are the longest times without an answered write around the kill of a
 // leader, ascending.
-type Gaps struct {
+type gaps struct {
 	Side string          `json:"side"`
 	All  []time.Duration `json:"gaps_ns"`
 }
 
 // Median returns the median gap.
-func (g *Gaps) Median() time.Duration { return lab.Quantile(g.All, 0.5) }
+func (g *gaps) Median() time.Duration { return lab.Quantile(g.All, 0.5) }
 
 // gaps kills leaders, those of all sides in turn.
 func (b *bench) gaps(ctx context.Context) error {
@@ -30,7 +30,7 @@ func (b *bench) gaps(ctx context.Context) error {
 		return nil
 	}
 	for _, s := range b.cfg.Sides {
-		b.report.Gaps = append(b.report.Gaps, &Gaps{Side: s.Name})
+		b.report.Gaps = append(b.report.Gaps, &gaps{Side: s.Name})
 	}
 	for kill := range b.cfg.Kills {
 		b.say("[%v] kill %d of %d", b.elapsed(), kill+1, b.cfg.Kills)
@@ -57,7 +57,7 @@ func (b *bench) gap(ctx context.Context, c *cluster.Cluster) (time.Duration, err
 	}
 	before := 500 * time.Millisecond
 	after := time.Duration(4*b.cfg.ElectionTicks) * b.cfg.Tick
-	plan := b.plan(c.Clients(), Row{Clients: 16, Size: 1 << 10}, 0, before+after)
+	plan := b.plan(c.Clients(), row{Clients: 16, Size: 1 << 10}, 0, before+after)
 	var acks lab.Acks
 	plan.Note, plan.Timeout = acks.Note, 2*time.Second
 	done := make(chan error, 1)

@@ -55,60 +55,18 @@ type Config struct {
 	Progress io.Writer // told of each row
 }
 
-// Validate returns an error that names every mistake, or nil.
-func (c Config) Validate() error {
-	var errs []error
-	bad := func(flag string, value any, want string) {
-		errs = append(errs, fmt.Errorf("--%s: %v, want %s", flag, value, want))
-	}
-	if len(c.Sides) == 0 {
-		bad("sides", "none", "at least one")
-	}
-	if len(c.Clients) == 0 || slices.Min(c.Clients) < 1 || slices.Max(c.Clients) > 1000 {
-		bad("clients", c.Clients, "numbers of 1 to 1000")
-	}
-	if len(c.Sizes) == 0 || slices.Min(c.Sizes) < 1 || slices.Max(c.Sizes) > 4<<20 {
-		bad("sizes", c.Sizes, "numbers of bytes, 1 to 4194304")
-	}
-	if c.Rounds < 1 {
-		bad("rounds", c.Rounds, "1 or more")
-	}
-	if c.Time < 100*time.Millisecond {
-		bad("time", c.Time, "100ms or more")
-	}
-	if c.Kills < 0 {
-		bad("kills", c.Kills, "0 or more")
-	}
-	if c.Rate < 0 {
-		bad("rate", c.Rate, "0 or more")
-	}
-	if c.DiskBytes < 0 {
-		bad("disk-bytes", c.DiskBytes, "0 or more")
-	}
-	if c.DiskSize < 1 || c.DiskSize > 4<<20 {
-		bad("disk-size", c.DiskSize, "1 to 4194304")
-	}
-	if c.Tick < time.Millisecond {
-		bad("tick", c.Tick, "1ms or more")
-	}
-	if c.HeartbeatTicks < 1 || c.ElectionTicks <= c.HeartbeatTicks {
-		bad("election-ticks", c.ElectionTicks, fmt.Sprintf("more than --heartbeat-ticks (%d), which is 1 or more", c.HeartbeatTicks))
-	}
-	return errors.Join(errs...)
-}
-
-// Row is one load, the same for all sides.
-type Row struct {
+// row is one load, the same for all sides.
+type row struct {
 	Clients int     `json:"clients"`
 	Size    int     `json:"size"`
 	Reads   int     `json:"reads_percent,omitempty"`
 	Rate    float64 `json:"rate,omitempty"` // 0: closed-loop
 }
 
-// Cell is what was measured of a side in a row, all rounds together.
-type Cell struct {
+// cell is what was measured of a side in a row, all rounds together.
+type cell struct {
 	Side       string        `json:"side"`
-	Row        Row           `json:"row"`
+	Row        row           `json:"row"`
 	Calls      int64         `json:"calls"`
 	Failed     int64         `json:"failed"`
 	Elapsed    time.Duration `json:"elapsed_ns"`
@@ -123,27 +81,27 @@ type Cell struct {
 }
 
 // CPUPerCall returns the CPU time of all nodes for one call, in microseconds.
-func (c *Cell) CPUPerCall() float64 {
+func (c *cell) CPUPerCall() float64 {
 	return float64(c.CPU.Microseconds()) / float64(max(1, c.Calls))
 }
 
 // PerSecond returns the calls answered in a second.
-func (c *Cell) PerSecond() float64 { return float64(c.Calls) / c.Elapsed.Seconds() }
+func (c *cell) PerSecond() float64 { return float64(c.Calls) / c.Elapsed.Seconds() }
 
-// Report is the outcome.
-type Report struct {
+// report is the outcome.
+type report struct {
 	Config Config    `json:"-"`
 	Start  time.Time `json:"-"`
-	Cells  []*Cell   `json:"cells"`
-	Gaps   []*Gaps   `json:"gaps"`
-	Disks  []*Disk   `json:"disks"`
+	Cells  []*cell   `json:"cells"`
+	Gaps   []*gaps   `json:"gaps"`
+	Disks  []*disk   `json:"disks"`
 }
 
 // bench is a run under way.
 type bench struct {
 	cfg      Config
 	clusters []*cluster.Cluster
-	report   *Report
+	report   *report
 }
 
 func (b *bench) say(format string, args ...any) {
@@ -151,11 +109,8 @@ func (b *bench) say(format string, args ...any) {
 }
 
 // Run measures everything.
-func Run(ctx context.Context, cfg Config) (_ *Report, err error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
-	b := &bench{cfg: cfg, report: &Report{Config: cfg, Start: time.Now()}}
+func Run(ctx context.Context, cfg Config) (_ *lab.Section, err error) {
+	b := &bench{cfg: cfg, report: &report{Config: cfg, Start: time.Now()}}
 	defer func() {
 		for _, c := range b.clusters {
 			err = errors.Join(err, c.Close())
@@ -187,14 +142,17 @@ func Run(ctx context.Context, cfg Config) (_ *Report, err error) {
 			return nil, fmt.Errorf("%s: %w", cfg.Sides[i].Name, err)
 		}
 	}
-	return b.report, b.disks(ctx)
+	if err := b.disks(ctx); err != nil {
+		return nil, err
+	}
+	return b.report.Section(), nil
 }
 
 func (b *bench) elapsed() time.Duration { return time.Since(b.report.Start).Round(time.Second) }
 
 // rounds returns how often a row is measured. The rows of 1 KB and 64 KB, for which
 // there are bounds, are measured about twice as often as the others.
-func (c Config) rounds(row Row) int {
+func (c Config) rounds(row row) int {
 	if bounded := row.Size == 1<<10 || row.Size == 64<<10; bounded && row.Rate == 0 && row.Reads == 0 {
 		return c.Rounds
 	}
@@ -207,9 +165,9 @@ func (c Config) Publishable(path string) error { return lab.Publishable(path, c.
 // leastRounds returns the least number of measurements of a figure.
 func (c Config) leastRounds() int {
 	if c.Kills > 0 {
-		return min(c.rounds(Row{}), c.Kills)
+		return min(c.rounds(row{}), c.Kills)
 	}
-	return c.rounds(Row{})
+	return c.rounds(row{})
 }
 
 // start starts a cluster of a side, in a directory that is named by what.
@@ -221,24 +179,24 @@ func (b *bench) start(ctx context.Context, side int, what string) (*cluster.Clus
 	})
 }
 
-func (b *bench) rows() (rows []Row) {
+func (b *bench) rows() (rows []row) {
 	for _, size := range b.cfg.Sizes {
 		for _, clients := range b.cfg.Clients {
-			rows = append(rows, Row{Clients: clients, Size: size})
+			rows = append(rows, row{Clients: clients, Size: size})
 		}
 	}
 	if b.cfg.Rate > 0 {
-		rows = append(rows, Row{Clients: 64, Size: 1 << 10, Rate: b.cfg.Rate})
+		rows = append(rows, row{Clients: 64, Size: 1 << 10, Rate: b.cfg.Rate})
 	}
 	if b.cfg.Reads {
-		rows = append(rows, Row{Clients: 16, Size: 1 << 10, Reads: 100})
+		rows = append(rows, row{Clients: 16, Size: 1 << 10, Reads: 100})
 	}
 	return rows
 }
 
 func (b *bench) warmUp(ctx context.Context) error {
 	for i, c := range b.clusters {
-		if _, err := load.Run(ctx, b.plan(c.Clients(), Row{Clients: 16, Size: 16 << 10}, 0, min(b.cfg.Time, 500*time.Millisecond))); err != nil {
+		if _, err := load.Run(ctx, b.plan(c.Clients(), row{Clients: 16, Size: 16 << 10}, 0, min(b.cfg.Time, 500*time.Millisecond))); err != nil {
 			return fmt.Errorf("%s: %w", b.cfg.Sides[i].Name, err)
 		}
 		if err := c.Settle(ctx, 5*time.Second); err != nil {
@@ -248,7 +206,7 @@ func (b *bench) warmUp(ctx context.Context) error {
 	return nil
 }
 
-func (b *bench) plan(addresses []string, row Row, round int, d time.Duration) load.Plan {
+func (b *bench) plan(addresses []string, row row, round int, d time.Duration) load.Plan {
 	return load.Plan{
 		Addresses: addresses, Clients: row.Clients, Size: row.Size, Reads: row.Reads, Rate: row.Rate,
 		Keys: load.KeysFor(row.Size), Duration: d, Timeout: 30 * time.Second, Seed: uint64(round),
@@ -256,10 +214,10 @@ func (b *bench) plan(addresses []string, row Row, round int, d time.Duration) lo
 }
 
 // row measures one row for all sides, round by round.
-func (b *bench) row(ctx context.Context, row Row) error {
-	var cells []*Cell
+func (b *bench) row(ctx context.Context, row row) error {
+	var cells []*cell
 	for _, s := range b.cfg.Sides {
-		cells = append(cells, &Cell{Side: s.Name, Row: row})
+		cells = append(cells, &cell{Side: s.Name, Row: row})
 	}
 	err := lab.Turns(b.cfg.rounds(row), len(cells), func(round, side int) error {
 		if err := b.measure(ctx, side, round, cells[side]); err != nil {
@@ -293,7 +251,7 @@ func fromLeader(ctx context.Context, c *cluster.Cluster) ([]string, error) {
 
 // measure adds one measurement to a cell. The measurement ends when the nodes rest,
 // so that work put off by the nodes counts, too.
-func (b *bench) measure(ctx context.Context, side, round int, cell *Cell) error {
+func (b *bench) measure(ctx context.Context, side, round int, cell *cell) error {
 	c := b.clusters[side]
 	addresses, err := fromLeader(ctx, c)
 	if err != nil {

@@ -13,22 +13,22 @@ import (
 // Rows with a bound are measured twice as often.
 func TestRounds(t *testing.T) {
 	c := Config{Rounds: 5}
-	require.Equal(t, 5, c.rounds(Row{Clients: 1, Size: 1 << 10}))
-	require.Equal(t, 3, c.rounds(Row{Clients: 1, Size: 1 << 10, Rate: 200}))
-	require.Equal(t, 3, c.rounds(Row{Clients: 1, Size: 16}))
+	require.Equal(t, 5, c.rounds(row{Clients: 1, Size: 1 << 10}))
+	require.Equal(t, 3, c.rounds(row{Clients: 1, Size: 1 << 10, Rate: 200}))
+	require.Equal(t, 3, c.rounds(row{Clients: 1, Size: 16}))
 }
 
 // The report names where a side costs more than it should.
 func TestReportNamesWhereItIsBehind(t *testing.T) {
-	row := Row{Clients: 1, Size: 1 << 10}
-	cell := func(side string, perCall ...float64) *Cell {
-		return &Cell{Side: side, Row: row, Calls: 1000, Elapsed: time.Second, PerCall: perCall}
+	row := row{Clients: 1, Size: 1 << 10}
+	of := func(side string, perCall ...float64) *cell {
+		return &cell{Side: side, Row: row, Calls: 1000, Elapsed: time.Second, PerCall: perCall}
 	}
-	r := &Report{
+	r := &report{
 		Config: Config{Sides: []Side{{Name: "a"}, {Name: "b"}}, Rounds: 3, ElectionTicks: 10, Tick: 50 * time.Millisecond},
-		Cells:  []*Cell{cell("a", 12, 30, 11), cell("b", 10, 10, 10)},
-		Gaps:   []*Gaps{{Side: "a", All: []time.Duration{600 * time.Millisecond}}},
-		Disks:  []*Disk{{Side: "a", Payload: 1 << 20, Log: 1, Total: 2}},
+		Cells:  []*cell{of("a", 12, 30, 11), of("b", 10, 10, 10)},
+		Gaps:   []*gaps{{Side: "a", All: []time.Duration{600 * time.Millisecond}}},
+		Disks:  []*disk{{Side: "a", Payload: 1 << 20, Log: 1, Total: 2}},
 	}
 	text := r.Section().Markdown()
 	require.Contains(t, text, "More than 1.1 times the CPU of b: a at 1 KB x 1 (1.20).")

@@ -16,7 +16,7 @@ import (
 
 // Section returns the measurements as a section of a document. The last side is the yardstick
 // of the other sides.
-func (r *Report) Section() *lab.Section {
+func (r *report) Section() *lab.Section {
 	s := &lab.Section{
 		Verb: "host", Page: true, Title: "Data: Host beside a minimal loop", Intro: r.intro(), Data: r,
 		Rounds: r.Config.leastRounds(), Tables: []lab.Table{r.loads()},
@@ -30,9 +30,9 @@ func (r *Report) Section() *lab.Section {
 	return s
 }
 
-func (r *Report) base() string { return r.Config.Sides[len(r.Config.Sides)-1].Name }
+func (r *report) base() string { return r.Config.Sides[len(r.Config.Sides)-1].Name }
 
-func (r *Report) intro() string {
+func (r *report) intro() string {
 	c := r.Config
 	var sides []string
 	for _, s := range c.Sides {
@@ -43,7 +43,7 @@ func (r *Report) intro() string {
 		"The sides take turns: %d rounds of %v for the rows of 1 KB and 64 KB, %d for the others, another side first each time. Look at\n"+
 		"the ratios; the absolute figures are of a small virtual machine whose processors all nodes and clients share.\n\n%s\n%s",
 		r.Start.UTC().Format(time.DateOnly), lab.CPUModel(), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
-		c.Rounds, c.Time, c.rounds(Row{}), strings.Join(sides, "\n"), fmt.Sprintf(`
+		c.Rounds, c.Time, c.rounds(row{}), strings.Join(sides, "\n"), fmt.Sprintf(`
 The minimal loop (`+"`cmd/weftbench/internal/loop`"+`) is what that library's README asks its user to write, and no more: one
 loop over Ready, a log file synced once per Ready, messages over one connection per peer. It has the same gRPC service
 and the same Pebble state. It neither bounds its memory, nor knows what became of a write that got no answer, nor changes
@@ -57,7 +57,7 @@ a follower in the next two, on all sides alike.`, r.base()))
 }
 
 // loads is the table of what each load cost.
-func (r *Report) loads() lab.Table {
+func (r *report) loads() lab.Table {
 	t := lab.Table{
 		Heading: "## Writes and reads",
 		Rows:    [][]string{{"value", "clients", "side", "calls/s", "p50 ms", "p99 ms", "CPU/call µs", "vs " + r.base(), "middle half"}},
@@ -99,7 +99,7 @@ func (r *Report) loads() lab.Table {
 }
 
 // spread says how far the rounds lie apart.
-func (r *Report) spread() string {
+func (r *report) spread() string {
 	worst, where := 1.0, "all"
 	for _, c := range r.Cells {
 		if s := slices.Max(c.PerCall) / slices.Min(c.PerCall); s > worst {
@@ -109,7 +109,7 @@ func (r *Report) spread() string {
 	return fmt.Sprintf("The rounds of one cell lie at most %.2f times apart in CPU/call (%s).", worst, where)
 }
 
-func (r *Report) failover() lab.Table {
+func (r *report) failover() lab.Table {
 	timeout := time.Duration(r.Config.ElectionTicks) * r.Config.Tick
 	t := lab.Table{
 		Heading: "## The leader killed",
@@ -127,7 +127,7 @@ func (r *Report) failover() lab.Table {
 	return t
 }
 
-func (r *Report) disk() lab.Table {
+func (r *report) disk() lab.Table {
 	t := lab.Table{
 		Heading: "## Bytes written to disk",
 		Title: fmt.Sprintf("Per byte of payload and replica, for %s of values of %s written by 16 clients to a new cluster, up to its orderly\n"+
@@ -142,9 +142,9 @@ func (r *Report) disk() lab.Table {
 }
 
 // String names a row.
-func (r Row) String() string { return lab.Bytes(r.Size) + " x " + r.load() }
+func (r row) String() string { return lab.Bytes(r.Size) + " x " + r.load() }
 
-func (r Row) load() string {
+func (r row) load() string {
 	s := strconv.Itoa(r.Clients)
 	if r.Reads > 0 {
 		s += ", reads"

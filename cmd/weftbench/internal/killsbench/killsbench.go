@@ -20,7 +20,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/internal/lab"
 )
@@ -66,26 +65,20 @@ type bench struct {
 	results Results
 }
 
-// Run kills leaders, and has responders fail.
-func Run(ctx context.Context, cfg Config) (*Results, error) {
+// Run kills leaders, and has responders fail. The results before an error are there.
+func Run(ctx context.Context, cfg Config) (_ *Results, err error) {
 	b := &bench{cfg: cfg, begun: time.Now()}
 	sides := func() []*side { return []*side{{name: "leases off"}, {name: "leases", leases: true}} }
 	if cfg.Kills > 0 {
-		if err := b.kills(ctx, sides()); err != nil {
-			return nil, err
-		}
+		err = b.kills(ctx, sides())
 	}
-	if cfg.Reads > 0 {
-		if err := b.reads(ctx, sides()); err != nil {
-			return nil, err
-		}
+	if cfg.Reads > 0 && err == nil {
+		err = b.reads(ctx, sides())
 	}
-	if cfg.Faults > 0 {
-		if err := b.faults(ctx); err != nil {
-			return nil, err
-		}
+	if cfg.Faults > 0 && err == nil {
+		err = b.faults(ctx)
 	}
-	return &b.results, nil
+	return &b.results, err
 }
 
 func (b *bench) say(format string, args ...any) {
@@ -111,15 +104,7 @@ func (b *bench) start(ctx context.Context, s *side) (err error) {
 // ready waits until all nodes run and follow one leader, and, with leases, answer reads.
 func (s *side) ready(ctx context.Context) (*cluster.Node, error) {
 	if s.leases {
-		err := s.c.WaitFor(ctx, 3*time.Minute, "all nodes to answer reads by themselves", func(all []*kvpb.StatusResponse) bool {
-			for _, st := range all {
-				if g := st.GetGroups(); len(g) == 0 || !g[0].GetLeases().GetStable() {
-					return false
-				}
-			}
-			return true
-		})
-		if err != nil {
+		if err := s.c.WaitStable(ctx, 3*time.Minute); err != nil {
 			return nil, err
 		}
 	}

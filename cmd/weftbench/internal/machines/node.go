@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
-	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/internal/world"
 )
@@ -57,7 +56,7 @@ func (n *Node) tick() {
 	n.busy, n.spent = min((n.cpu.Spent-n.spent).Seconds()/tick.Seconds(), 1), n.cpu.Spent
 	n.Work(time.Duration((n.w.Costs.Second+n.w.Costs.WakeSecond).Seconds()*float64(tick)), func() {})
 	for _, m := range n.order {
-		m.drive.Post(0, func(r *replica.Replica) { r.Tick(n.w.Now()) })
+		m.Tick()
 	}
 }
 
@@ -84,7 +83,7 @@ func (n *Node) send(messages []wire.Message) {
 	c, cost := &n.w.Costs, time.Duration(0)
 	for _, m := range messages {
 		if n.w.Nodes[m.To-1].Failed {
-			n.members[m.Group].drive.Unreachable(m.To)
+			n.members[m.Group].Drive.Unreachable(m.To)
 			continue
 		}
 		b, err := m.MarshalBinary()
@@ -119,7 +118,7 @@ func (n *Node) receive(f *frame) {
 				n.w.Fail("node %d decodes a message: %v", n.ID, err)
 				return
 			}
-			n.members[m.Group].receive(m)
+			n.members[m.Group].Receive(m)
 		}
 	})
 }

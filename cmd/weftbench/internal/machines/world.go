@@ -5,14 +5,14 @@
 // node share its processor, its log's writer, and its link in each direction. Replicas are real ones
 // (internal/replica), and each applies committed bytes to a state of its own.
 //
-//	world.go   the nodes, and the failure that ends a run
+//	world.go   the nodes
 //	node.go    a node: processor, log, messages
 //	card.go    the links of a node
 //	member.go  a replica of a group at a node
+//	seat.go    what such a member has in common with those of other simulations
 package machines
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
@@ -29,13 +29,12 @@ type Plan struct {
 
 // World is the nodes of a run.
 type World struct {
-	world.Agenda
+	Run
 	Costs costs.Costs
 	Nodes []*Node // with the ids 1, 2, ...
 	plan  Plan
 	net   *world.Network
 	draws world.Draws
-	err   error
 }
 
 // New returns nodes without replicas.
@@ -47,29 +46,6 @@ func New(p Plan) *World {
 	}
 	return w
 }
-
-// Fail ends the run with an error, unless another failure came first.
-func (w *World) Fail(format string, args ...any) {
-	if w.err == nil {
-		w.err = fmt.Errorf("at %v: "+format, append([]any{w.Now()}, args...)...)
-	}
-}
-
-// Err returns the failure of the run.
-func (w *World) Err() error { return w.err }
-
-// Until lets time pass until something is the case, or for so long.
-func (w *World) Until(most time.Duration, done func() bool) bool {
-	for end := w.Now() + most; w.err == nil && !done(); {
-		if !w.Step(end) {
-			return done()
-		}
-	}
-	return w.err == nil
-}
-
-// Pass lets time pass.
-func (w *World) Pass(d time.Duration) { w.Until(d, func() bool { return false }) }
 
 // Usage returns, by node, the bytes that its link has sent, and the time that its processor has spent.
 func (w *World) Usage() (sent []int, spent []time.Duration) {

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
@@ -40,25 +39,6 @@ type Config struct {
 
 	Dir      string    // for the nodes' data
 	Progress io.Writer // told of each phase
-}
-
-// Validate returns an error that names every mistake, or nil.
-func (c Config) Validate() error {
-	var errs []error
-	check := func(ok bool, flag string, got any, want string) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("--%s: %v, want %s", flag, got, want))
-		}
-	}
-	check(len(c.Nodes) > 0 && slices.Min(c.Nodes) >= 3 && slices.Max(c.Nodes) <= 9, "nodes", c.Nodes, "numbers of 3 to 9")
-	check(c.Egress >= 1e6 && c.Egress <= 1e12, "egress", c.Egress, "1000000 to 1000000000000 bytes a second")
-	check(c.Size >= 1<<10 && c.Size <= 4<<20, "size", c.Size, "1024 to 4194304 bytes")
-	check(len(c.Load) > 0 && slices.Min(c.Load) >= 0 && slices.Max(c.Load) <= 1, "load", c.Load, "shares of 0 to 1")
-	check(c.Rounds >= 1 && c.Rounds <= 1000, "rounds", c.Rounds, "1 to 1000")
-	check(c.Away >= time.Second && c.Away <= time.Hour, "away", c.Away, "1s to 1h")
-	check(c.Before >= time.Second && c.Before <= time.Hour, "before", c.Before, "1s to 1h")
-	check(c.Retain >= 0, "retain", c.Retain, "0 or more bytes")
-	return errors.Join(errs...)
 }
 
 // Row is the measurement of one cluster under one load, in one round.
@@ -103,9 +83,6 @@ var sides = []string{"off", "on"}
 
 // Run measures all rows, round by round; in a round, the rows of one load and number of nodes follow each other.
 func Run(ctx context.Context, cfg Config) (rows []Row, err error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
 	for _, nodes := range cfg.Nodes {
 		for _, share := range cfg.Load {
 			err := lab.Turns(cfg.Rounds, len(sides), func(round, i int) error {

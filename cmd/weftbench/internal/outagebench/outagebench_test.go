@@ -10,18 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestValidate(t *testing.T) {
-	good := Config{Nodes: []int{3}, Egress: 125e6, Size: 1 << 10, Load: []float64{0}, Rounds: 1, Away: time.Second, Before: time.Second}
-	require.NoError(t, good.Validate())
-	err := Config{Nodes: []int{10}, Egress: 1, Size: 5 << 20, Load: []float64{1.5}, Before: time.Millisecond, Retain: -1}.Validate()
-	for _, says := range []string{
-		"--nodes: [10], want numbers of 3 to 9", "--egress: 1, want", "--size: 5242880, want", "--load: [1.5], want shares of 0 to 1",
-		"--rounds: 0, want 1 to 1000", "--away: 0s, want 1s to 1h", "--before: 1ms, want", "--retain: -1, want",
-	} {
-		require.ErrorContains(t, err, says)
-	}
-}
-
 func TestReport(t *testing.T) {
 	phase := Phase{Took: 2 * time.Second, Calls: 100, P50: 5 * time.Millisecond, P99: 7 * time.Millisecond, Max: 9 * time.Millisecond}
 	twice := phase

@@ -13,8 +13,8 @@ import (
 	"github.com/weftraft/weft/internal/lab"
 )
 
-// Results are the measurements of "weftbench reads".
-type Results struct {
+// results are the measurements of "weftbench reads".
+type results struct {
 	Cells      []Cell  `json:"cells"`
 	Responders []Cell  `json:"responders"`
 	Holds      []Hold  `json:"holds"`
@@ -22,8 +22,8 @@ type Results struct {
 	Phases     []Phase `json:"phases"`
 }
 
-// Report puts results into tables.
-func Report(cfg Config, r *Results) *lab.Section {
+// report puts results into tables.
+func report(cfg Config, r *results) *lab.Section {
 	s := &lab.Section{
 		Virtual: true, Verb: "reads",
 		Title: "Linearizable reads: the policies side by side",
@@ -80,7 +80,7 @@ func aboutNetworks() lab.Table {
 }
 
 // find returns a cell.
-func (r *Results) find(network, policy string, keys int, writes float64) (c Cell) {
+func (r *results) find(network, policy string, keys int, writes float64) (c Cell) {
 	for _, c := range r.Cells {
 		if c.Network == network && c.Policy == policy && c.Keys == keys && c.Mix == writes {
 			return c
@@ -90,7 +90,7 @@ func (r *Results) find(network, policy string, keys int, writes float64) (c Cell
 }
 
 // rates has a table for each network and number of keys.
-func (r *Results) rates(cfg Config) (tables []lab.Table) {
+func (r *results) rates(cfg Config) (tables []lab.Table) {
 	for _, n := range Networks() {
 		for _, keys := range cfg.Keys {
 			t := lab.Table{Title: fmt.Sprintf("Ops a second by the share of writes, in %s with %d keys:", n.Name, keys)}
@@ -142,7 +142,7 @@ var measures = []struct {
 }
 
 // best returns the best of the other safe policies by a measure.
-func (r *Results) best(ours Cell, of func(Cell) float64) (b better) {
+func (r *results) best(ours Cell, of func(Cell) float64) (b better) {
 	for _, p := range policies() {
 		if !p.Safe || p.Ours {
 			continue
@@ -156,7 +156,7 @@ func (r *Results) best(ours Cell, of func(Cell) float64) (b better) {
 }
 
 // beaten names the cells in which another safe policy is better than ours.
-func (r *Results) beaten() lab.Table {
+func (r *results) beaten() lab.Table {
 	t := lab.Table{
 		Title: "Where another safe policy is better by more than 1%, up to 30% writes, and how many times (in cells that are not here none is):",
 		Rows:  [][]string{{"network", "keys", "writes", "ours", measures[0].name, measures[1].name, measures[2].name}},
@@ -182,7 +182,7 @@ func (r *Results) beaten() lab.Table {
 // latencyWrites is the share of writes of which latencies are shown.
 const latencyWrites = 0.1
 
-func (r *Results) latencies(cfg Config) lab.Table {
+func (r *results) latencies(cfg Config) lab.Table {
 	t := lab.Table{
 		Title: fmt.Sprintf("Latency at %s writes with %d keys, median / 99%%, by site:", percent(latencyWrites), cfg.Keys[0]),
 		Rows:  [][]string{{"network", "policy", "what", "site 1 (leader)", "site 2", "site 3", "site 4", "site 5"}},
@@ -211,7 +211,7 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%.1f", d.Seconds()*1e3)
 }
 
-func (r *Results) paths() lab.Table {
+func (r *results) paths() lab.Table {
 	t := lab.Table{
 		Title: "Messages between nodes for a read by a client near a responder, in wan, with no writes:",
 		Rows:  [][]string{{"policy", "messages a read", "mean"}},
@@ -223,7 +223,7 @@ func (r *Results) paths() lab.Table {
 	return t
 }
 
-func (r *Results) holds() lab.Table {
+func (r *results) holds() lab.Table {
 	t := lab.Table{
 		Title: "How a write delays reads of its key at responders:",
 		Rows:  [][]string{{"network", "policy", "late reads a write", "delay of late reads, median / 99%", "in round trips", "how long after the write"}},
@@ -241,7 +241,7 @@ func (r *Results) holds() lab.Table {
 	return t
 }
 
-func (r *Results) responders() lab.Table {
+func (r *results) responders() lab.Table {
 	t := lab.Table{
 		Title: fmt.Sprintf("Numbers of responders beside the leader, nearest first, at %s writes:", percent(respondersWrites)),
 		Rows:  [][]string{{"network", "policy", "responders", "ops a second", "reads, mean", "writes, mean", "local reads"}},
@@ -256,7 +256,7 @@ func (r *Results) responders() lab.Table {
 
 func percentOf(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }
 
-func (r *Results) phases() lab.Table {
+func (r *results) phases() lab.Table {
 	t := lab.Table{
 		Title: "A load that moves, in wan: who should be responders, and what clients see when the tuner has found out:",
 		Rows:  [][]string{{"load", "responders", "reads, mean", "writes, mean", "local reads", "who they are at the end"}},
@@ -274,7 +274,7 @@ func (r *Results) phases() lab.Table {
 }
 
 // wrongBy returns how many answers of a policy were not linearizable, in all runs.
-func (r *Results) wrongBy(policy string) (n int) {
+func (r *results) wrongBy(policy string) (n int) {
 	for _, c := range append(slices.Clone(r.Cells), r.Responders...) {
 		if c.Policy == policy {
 			n += c.Wrong
@@ -288,7 +288,7 @@ func (r *Results) wrongBy(policy string) (n int) {
 	return n
 }
 
-func (r *Results) wrong() lab.Table {
+func (r *results) wrong() lab.Table {
 	t := lab.Table{Title: "Answers that were not linearizable, in all runs above:", Rows: [][]string{{"policy", "wrong answers"}}}
 	for _, p := range policies() {
 		t.Rows = append(t.Rows, []string{p.Name, strconv.Itoa(r.wrongBy(p.Name))})

@@ -6,7 +6,7 @@ package readsbench
 import "fmt"
 
 // inShort sums up the tables, from the figures.
-func (r *Results) inShort() []string {
+func (r *results) inShort() []string {
 	var lines []string
 	say := func(format string, args ...any) { lines = append(lines, "- "+fmt.Sprintf(format, args...)) }
 	for _, p := range r.Paths {
@@ -49,7 +49,7 @@ func (r *Results) inShort() []string {
 }
 
 // holdSpan returns the least and the greatest median delay of a policy, in round trips.
-func (r *Results) holdSpan(policy string) (least, most float64) {
+func (r *results) holdSpan(policy string) (least, most float64) {
 	for _, h := range r.Holds {
 		if h.Policy == policy {
 			x := float64(h.Delay.P50) / float64(h.Trip)

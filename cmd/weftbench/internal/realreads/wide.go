@@ -154,7 +154,7 @@ func policies() []policy {
 	}
 }
 
-// Run measures all of it.
+// Run measures all of it. The results before an error are there.
 func Run(ctx context.Context, cfg Config) (*Results, error) {
 	var r Results
 	for _, n := range readsbench.Networks()[1:] { // the first is one data centre
@@ -175,7 +175,7 @@ func Run(ctx context.Context, cfg Config) (*Results, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, err
+			return &r, err
 		}
 		for _, rounds := range byPolicy {
 			r.Rows = append(r.Rows, merge(rounds))
@@ -184,7 +184,7 @@ func Run(ctx context.Context, cfg Config) (*Results, error) {
 	for _, size := range cfg.Sizes {
 		rows, err := cfg.processors(ctx, size)
 		if err != nil {
-			return nil, fmt.Errorf("processor time in a group of %d: %w", size, err)
+			return &r, fmt.Errorf("processor time in a group of %d: %w", size, err)
 		}
 		r.CPU = append(r.CPU, rows...)
 	}

@@ -17,12 +17,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/cmd/weftbench/internal/ycsb"
 	"github.com/weftraft/weft/internal/lab"
-	"github.com/weftraft/weft/internal/ports"
 )
 
 // Config says what to measure.
@@ -37,26 +34,6 @@ type Config struct {
 	Etcd     string // the program of a release of etcd; empty: etcd is left out
 	Dir      string // for data
 	Progress io.Writer
-}
-
-// Validate returns an error that names every mistake, or nil.
-func (c Config) Validate() error {
-	var errs []error
-	for _, v := range []struct {
-		name       string
-		value, max int
-	}{
-		{"nodes", c.Nodes, 9}, {"rounds", c.Rounds, 1000}, {"requests", c.Requests, 10_000_000},
-		{"records", c.YCSB.Records, 10_000_000}, {"clients", c.YCSB.Clients, 10_000},
-	} {
-		if v.value < 1 || v.value > v.max {
-			errs = append(errs, fmt.Errorf("--%s: %d, want 1 to %d", v.name, v.value, v.max))
-		}
-	}
-	if c.YCSB.Time < time.Second {
-		errs = append(errs, fmt.Errorf("--time: %v, want 1s or more", c.YCSB.Time))
-	}
-	return errors.Join(errs...)
 }
 
 // The sides.
@@ -81,19 +58,8 @@ type Row struct {
 	Failed                       int64
 }
 
-// side is what is measured.
-type side struct {
-	name      string
-	binding   string   // of YCSB
-	addresses []string // the first is the leader
-	stop      func() error
-}
-
 // Run measures all rows.
 func Run(ctx context.Context, cfg Config) (rows []Row, err error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
 	for _, tool := range []string{"redis-benchmark", "redis-server"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return nil, fmt.Errorf("%s is not installed: apt-get install redis-tools redis-server", tool)
@@ -102,46 +68,49 @@ func Run(ctx context.Context, cfg Config) (rows []Row, err error) {
 	if err := cfg.YCSB.Check(); err != nil {
 		return nil, err
 	}
-	sides := []func(context.Context, Config) (*side, error){startKvdemo, startRedis}
+	sides := []string{sideKvdemo, sideRedis}
 	if cfg.Etcd != "" && cfg.YCSB.Dir != "" {
 		if _, err := exec.LookPath(cfg.Etcd); err != nil {
 			return nil, fmt.Errorf("--etcd %s: %w: run make etcd-released, or leave etcd out with --etcd \"\"", cfg.Etcd, err)
 		}
-		sides = append(sides, startEtcd)
+		sides = append(sides, sideEtcd)
 	}
-	err = lab.Turns(cfg.Rounds, len(sides), func(round, side int) error {
-		s, err := sides[side](ctx, cfg)
+	err = lab.Turns(cfg.Rounds, len(sides), func(round, i int) error {
+		running, err := start(ctx, cfg, sides[i])
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", sides[i], err)
 		}
+		s := &side{sides[i], running}
 		got, err := s.measure(ctx, cfg, round)
 		rows = append(rows, got...)
-		return errors.Join(err, s.stop())
+		return errors.Join(err, s.Stop())
 	})
 	return rows, err
 }
 
-// startKvdemo starts a cluster without data, which has done its first transaction.
-func startKvdemo(ctx context.Context, cfg Config) (*side, error) {
-	addresses, err := ports.Free(cfg.Nodes)
+// side is what is measured.
+type side struct {
+	name string
+	*ycsb.Side
+}
+
+// start starts a side without data.
+func start(ctx context.Context, cfg Config, name string) (s *ycsb.Side, err error) {
+	dir := filepath.Join(cfg.Dir, fmt.Sprintf("%s-%d", name, time.Now().UnixNano()))
+	switch name {
+	case sideKvdemo:
+		return ycsb.StartKvdemo(ctx, cfg.Kvdemo, cluster.Config{Name: name, Nodes: cfg.Nodes, Dir: dir})
+	case sideEtcd: // with etcd's own settings
+		return ycsb.StartEtcd(ctx, cluster.EtcdConfig{Name: name, Nodes: cfg.Nodes, Dir: dir, Etcd: lab.Etcd{Program: cfg.Etcd, Args: []string{"--log-level", "error"}}})
+	}
+	c, err := lab.StartCluster(ctx, lab.ClusterConfig{Name: name, Program: redisServer{}, Nodes: 1, Dir: dir})
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(cfg.Dir, fmt.Sprintf("kvdemo-%d", time.Now().UnixNano()))
-	c, err := cluster.Start(ctx, cluster.Config{
-		Name: sideKvdemo, Nodes: cfg.Nodes, Dir: dir,
-		Serve: lab.Serve{Program: []string{cfg.Kvdemo, "serve"}, NodeArgs: func(id int) []string { return []string{"--resp", addresses[id-1]} }},
-	})
-	if err != nil {
-		return nil, err
-	}
-	leader, err := c.WaitLeader(ctx)
-	if err != nil {
+	if err := ycsb.Ready(ctx, c, c.Clients()[0]); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	addresses[0], addresses[leader.ID-1] = addresses[leader.ID-1], addresses[0]
-	s := &side{name: sideKvdemo, binding: "RedisBinding", addresses: addresses, stop: func() error { return errors.Join(c.Stop(), c.Close()) }}
-	return s, s.ready(ctx)
+	return &ycsb.Side{Target: ycsb.Target{Binding: ycsb.Redis, Addresses: c.Clients()}, Stop: func() error { return c.Terminate(time.Minute) }}, nil
 }
 
 // redisServer is one redis-server, which leads.
@@ -164,51 +133,6 @@ func (redisServer) Status(context.Context, *lab.Node) (lab.Status, error) {
 // Transfer implements [lab.Program].
 func (redisServer) Transfer(context.Context, *lab.Node, *lab.Node) error { return nil }
 
-// startRedis starts one redis-server without data.
-func startRedis(ctx context.Context, cfg Config) (*side, error) {
-	c, err := lab.StartCluster(ctx, lab.ClusterConfig{Name: sideRedis, Program: redisServer{}, Nodes: 1, Dir: filepath.Join(cfg.Dir, fmt.Sprintf("redis-%d", time.Now().UnixNano()))})
-	if err != nil {
-		return nil, err
-	}
-	s := &side{name: sideRedis, binding: "RedisBinding", addresses: c.Clients(), stop: func() error { return terminate(c) }}
-	return s, s.ready(ctx)
-}
-
-// startEtcd starts a cluster of etcd without data, of as many members as kvdemo has nodes,
-// with etcd's own settings.
-func startEtcd(ctx context.Context, cfg Config) (*side, error) {
-	c, err := lab.StartCluster(ctx, lab.ClusterConfig{
-		Name: sideEtcd, Program: lab.Etcd{Program: cfg.Etcd, Args: []string{"--log-level", "error"}}, Nodes: cfg.Nodes,
-		Dir: filepath.Join(cfg.Dir, fmt.Sprintf("etcd-%d", time.Now().UnixNano())),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("--etcd %s: %w", cfg.Etcd, err)
-	}
-	if _, _, err := c.Lead(ctx); err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	return &side{name: sideEtcd, binding: "EtcdBinding", addresses: c.Clients(), stop: func() error { return terminate(c) }}, nil
-}
-
-// terminate ends programs that do not end with their standard input.
-func terminate(c *lab.Cluster) (err error) {
-	for _, n := range c.Nodes {
-		err = errors.Join(err, n.Terminate(time.Minute))
-	}
-	return errors.Join(err, c.Close())
-}
-
-// ready waits until the side takes writes.
-func (s *side) ready(ctx context.Context) (err error) {
-	c := redis.NewClient(&redis.Options{Addr: s.addresses[0], MaxRetries: -1})
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
-		if err = c.Set(ctx, "ready", 1, 0).Err(); err == nil {
-			return c.Close()
-		}
-	}
-	return errors.Join(fmt.Errorf("%s does not take writes: %w", s.name, err), ctx.Err(), c.Close(), s.stop())
-}
-
 // shapes are numbers of clients, and of commands that each sends at once, with the
 // factor for the number of requests.
 var shapes = []struct{ clients, pipeline, factor int }{{1, 1, 1}, {50, 1, 10}, {50, 16, 40}}
@@ -223,7 +147,7 @@ func (s *side) measure(ctx context.Context, cfg Config, round int) (rows []Row, 
 	if cfg.YCSB.Dir == "" {
 		return rows, nil
 	}
-	got, err := cfg.YCSB.Run(ctx, ycsb.Target{Binding: s.binding, Addresses: s.addresses}, func(workload string) {
+	got, err := cfg.YCSB.Run(ctx, s.Target, func(workload string) {
 		fmt.Fprintf(cfg.Progress, "round %d of %d: %s, YCSB workload %s\n", round+1, cfg.Rounds, s.name, workload)
 	})
 	for _, r := range got {
@@ -242,7 +166,7 @@ func (s *side) measure(ctx context.Context, cfg Config, round int) (rows []Row, 
 func (s *side) benchmark(ctx context.Context, cfg Config, round int) (rows []Row, err error) {
 	for _, shape := range shapes {
 		fmt.Fprintf(cfg.Progress, "round %d of %d: %s, redis-benchmark, %d clients, pipelines of %d\n", round+1, cfg.Rounds, s.name, shape.clients, shape.pipeline)
-		host, port, _ := strings.Cut(s.addresses[0], ":")
+		host, port, _ := strings.Cut(s.Addresses[0], ":")
 		out, err := exec.CommandContext(ctx, "redis-benchmark", "-h", host, "-p", port, "-t", "set,get,incr,mset", "-d", "100", "-r", "100000", "--csv",
 			"-n", strconv.Itoa(cfg.Requests*shape.factor), "-c", strconv.Itoa(shape.clients), "-P", strconv.Itoa(shape.pipeline)).CombinedOutput()
 		if err != nil {

@@ -29,9 +29,6 @@ const diskBytes = 128 << 20
 // disk, acknowledge nothing that is stored at this node alone, and go on after
 // room was made; a majority with room must never stop.
 func FullDisk(ctx context.Context, cfg Config) (_ *Summary, err error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
 	cfg.MaxValue = min(cfg.MaxValue, smallValue) // or the disks are full at once
 	begin := time.Now()
 	small := &disks{dir: filepath.Join(cfg.Dir, "disks")}
@@ -51,15 +48,7 @@ func FullDisk(ctx context.Context, cfg Config) (_ *Summary, err error) {
 			break
 		}
 	}
-	stop()
-	if err != nil {
-		return nil, err
-	}
-	if err := r.verify(ctx); err != nil {
-		return nil, err
-	}
-	r.sum.Elapsed = time.Since(begin)
-	return &r.sum, r.cluster.Stop()
+	return r.end(ctx, stop, begin, err)
 }
 
 func (r *run) fullFollower(ctx context.Context, d *disks) error {
@@ -140,6 +129,11 @@ func (r *run) fullAndStopped(ctx context.Context, d *disks) error {
 		return fmt.Errorf("stop on a full disk: %w", err)
 	}
 	r.say("SIGTERM: all nodes ended in %v; made room, starting them again", time.Since(begin).Round(time.Millisecond))
+	return r.startAll(ctx)
+}
+
+// startAll starts all nodes, and waits until writes go on.
+func (r *run) startAll(ctx context.Context) error {
 	for _, n := range r.cluster.Nodes {
 		if err := n.Start(); err != nil {
 			return err
@@ -161,12 +155,7 @@ func (r *run) fullAndKilled(ctx context.Context, d *disks) error {
 		}
 	}
 	r.say("killed all nodes, made room, starting them again")
-	for _, n := range r.cluster.Nodes {
-		if err := n.Start(); err != nil {
-			return err
-		}
-	}
-	return r.acknowledged(ctx)
+	return r.startAll(ctx)
 }
 
 // fillAll fills all disks until a majority reports full disks and no write is

@@ -17,21 +17,6 @@ import (
 // leaseTime is how long a lease of kvdemo lasts at most, as nodes count it.
 const leaseTime = time.Second
 
-// nameAll has all nodes answer reads, and waits until they do.
-func (r *run) nameAll(ctx context.Context) error {
-	if err := r.name(ctx, r.cluster.Nodes); err != nil {
-		return err
-	}
-	return r.cluster.Wait(ctx, "all nodes to answer reads by themselves", func(all []*kvpb.StatusResponse) bool {
-		for _, s := range all {
-			if g := s.GetGroups(); len(g) == 0 || !g[0].GetLeases().GetStable() {
-				return false
-			}
-		}
-		return true
-	})
-}
-
 // name names responders at the first node that takes the call.
 func (r *run) name(ctx context.Context, nodes []*cluster.Node) (err error) {
 	req := &kvpb.NameRespondersRequest{}

@@ -38,27 +38,9 @@ type Config struct {
 	// Leases says that the nodes have roster leases: then reads at any node count on them,
 	// and half of the loops stop processes for longer than leases last, instead of killing.
 	Leases   bool
-	MaxValue int // bytes of the largest values, 8 to maxValue
+	MaxValue int // bytes of the largest values, 8 or more
 	Dir      string
 	Progress io.Writer
-}
-
-// Validate returns an error that names every mistake, or nil.
-func (c Config) Validate() error {
-	var errs []error
-	if c.Loops < 1 {
-		errs = append(errs, fmt.Errorf("--loops: %d, want 1 or more", c.Loops))
-	}
-	if c.Nodes < 3 || c.Nodes > 9 {
-		errs = append(errs, fmt.Errorf("--nodes: %d, want 3 to 9", c.Nodes))
-	}
-	if c.Gateways < 0 || c.Gateways > 9 {
-		errs = append(errs, fmt.Errorf("--gateways: %d, want 0 to 9", c.Gateways))
-	}
-	if c.MaxValue < 8 || c.MaxValue > maxValue {
-		errs = append(errs, fmt.Errorf("--max-value: %d, want 8 to %d", c.MaxValue, maxValue))
-	}
-	return errors.Join(errs...)
 }
 
 // Summary is what happened.
@@ -122,7 +104,7 @@ type run struct {
 // newRun starts a cluster and a load on the cluster; stop ends both.
 func newRun(ctx context.Context, cfg Config, name string, dataDir func(id int) string) (_ *run, stop func(), err error) {
 	c, err := cluster.Start(ctx, cluster.Config{
-		Name: name, Nodes: cfg.Nodes, Dir: filepath.Join(cfg.Dir, name), DataDir: dataDir,
+		Name: name, Nodes: cfg.Nodes, Dir: filepath.Join(cfg.Dir, name), DataDir: dataDir, Responders: cfg.Leases,
 		// Short timeouts and a short log, so that elections and snapshots happen.
 		Serve: lab.Serve{Program: cfg.Serve, Args: append([]string{"--tick", "20ms", "--retain-bytes", "1048576", "--flush-interval", "500ms"}, cfg.Args...)},
 	})
@@ -130,11 +112,6 @@ func newRun(ctx context.Context, cfg Config, name string, dataDir func(id int) s
 		return nil, nil, err
 	}
 	r := &run{progress: cfg.Progress, seed: cfg.Seed, maxValue: cfg.MaxValue, leases: cfg.Leases, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), cluster: c}
-	if cfg.Leases {
-		if err := r.nameAll(ctx); err != nil {
-			return nil, nil, errors.Join(err, c.Close())
-		}
-	}
 	if cfg.Gateways > 0 {
 		if r.gates, err = startGates(ctx, cfg, c, filepath.Join(cfg.Dir, name+"-gateways")); err != nil {
 			return nil, nil, errors.Join(err, c.Close())
@@ -148,9 +125,6 @@ func newRun(ctx context.Context, cfg Config, name string, dataDir func(id int) s
 // Run kills nodes under load, as often as cfg.Loops says, and compares the replicas at
 // the end. An error names the broken promise, or another failure.
 func Run(ctx context.Context, cfg Config) (_ *Summary, err error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
 	begin := time.Now()
 	r, stop, err := newRun(ctx, cfg, "torture", nil)
 	if err != nil {
@@ -163,14 +137,19 @@ func Run(ctx context.Context, cfg Config) (_ *Summary, err error) {
 			break
 		}
 	}
-	stop()
+	r.sum.Loops = cfg.Loops
+	return r.end(ctx, stop, begin, err)
+}
+
+// end ends the load, and compares the replicas unless something has failed.
+func (r *run) end(ctx context.Context, stop func(), begin time.Time, err error) (*Summary, error) {
+	if stop(); err == nil {
+		err = r.verify(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := r.verify(ctx); err != nil {
-		return nil, err
-	}
-	r.sum.Loops, r.sum.Elapsed = cfg.Loops, time.Since(begin)
+	r.sum.Elapsed = time.Since(begin)
 	return &r.sum, r.cluster.Stop()
 }
 

@@ -14,8 +14,6 @@ import (
 const (
 	// A value of more than partBytes is written in parts of that size.
 	partBytes = 1 << 20
-	// maxValue is the most that Config.MaxValue may be.
-	maxValue = 64 << 20
 	// smallValue bounds most values.
 	smallValue = 32 << 10
 )

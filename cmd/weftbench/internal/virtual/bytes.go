@@ -5,7 +5,6 @@ package virtual
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -71,9 +70,6 @@ func (cfg *Bytes) Run(ctx context.Context) (*lab.Section, error) {
 }
 
 func (cfg *Bytes) cells(ctx context.Context) (cells []cell, err error) {
-	if err := cfg.validate(); err != nil {
-		return nil, err
-	}
 	for _, n := range cfg.Voters {
 		for failed := 0; failed <= (n-1)/2; failed++ {
 			for _, size := range cfg.Sizes {
@@ -107,30 +103,6 @@ func (cfg *Bytes) row(ctx context.Context, voters, failed, size int) (cells []ce
 		cells = append(cells, model(m, cells[0]))
 	}
 	return cells, nil
-}
-
-func (cfg *Bytes) validate() error {
-	var errs []error
-	for _, n := range cfg.Voters {
-		if n < 3 || n > 15 {
-			errs = append(errs, fmt.Errorf("--voters: %d, want 3 to 15", n))
-		}
-	}
-	for _, s := range cfg.Sizes {
-		if s < 8 || s > 64<<20 {
-			errs = append(errs, fmt.Errorf("--sizes: %d bytes, want 8 to %d", s, 64<<20))
-		}
-	}
-	if cfg.Learners < 0 || cfg.Learners > 100 {
-		errs = append(errs, fmt.Errorf("--learners: %d, want 0 to 100", cfg.Learners))
-	}
-	if cfg.Bytes < 0 {
-		errs = append(errs, fmt.Errorf("--bytes: %d, want 0 or more", cfg.Bytes))
-	}
-	if cfg.MinCalls < 1 || cfg.MaxCalls < 1 {
-		errs = append(errs, fmt.Errorf("--min: %d, --max: %d, want 1 or more", cfg.MinCalls, cfg.MaxCalls))
-	}
-	return errors.Join(errs...)
 }
 
 // The times, in virtual time, of a cell.

@@ -73,9 +73,3 @@ func TestBounds(t *testing.T) {
 		}
 	}
 }
-
-func TestBytesAreChecked(t *testing.T) {
-	_, err := (&Bytes{Group: Group{Voters: []int{2, 5}}, Sizes: []int{7}}).cells(t.Context())
-	require.ErrorContains(t, err, "voters: 2, want 3 to 15")
-	require.ErrorContains(t, err, "sizes: 7 bytes, want 8")
-}

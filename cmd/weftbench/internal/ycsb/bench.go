@@ -12,11 +12,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/internal/lab"
-	"github.com/weftraft/weft/internal/ports"
 	"github.com/weftraft/weft/internal/shim"
 )
 
@@ -36,35 +33,6 @@ type Bench struct {
 	clusters   int
 }
 
-// Validate returns an error that names every mistake, or nil.
-func (b *Bench) Validate() error {
-	var errs []error
-	within := func(name string, most int, values ...int) {
-		for _, v := range values {
-			if v < 1 || v > most {
-				errs = append(errs, fmt.Errorf("--%s: %d, want 1 to %d", name, v, most))
-			}
-		}
-	}
-	within("nodes", 9, b.Nodes)
-	within("rounds", 1000, b.Rounds)
-	within("records", 10_000_000, b.Records)
-	within("clients", 10_000, b.Clients)
-	within("values", 1<<20, b.Values...)
-	if len(b.Values) == 0 || len(b.Delays) == 0 {
-		errs = append(errs, errors.New("--values, --delays: want one or more"))
-	}
-	for _, d := range b.Delays {
-		if d < 0 || d > time.Second {
-			errs = append(errs, fmt.Errorf("--delays: %v, want 0s to 1s", d))
-		}
-	}
-	if b.Time < time.Second {
-		errs = append(errs, fmt.Errorf("--time: %v, want 1s or more", b.Time))
-	}
-	return errors.Join(errs...)
-}
-
 // The sides.
 const (
 	sideKvdemo = "kvdemo"
@@ -82,17 +50,8 @@ type Row struct {
 	Result
 }
 
-// side is a cluster that runs.
-type side struct {
-	Target
-	stop func() error
-}
-
 // Run measures all rows.
 func (b *Bench) Run(ctx context.Context) (rows []Row, err error) {
-	if err := b.Validate(); err != nil {
-		return nil, err
-	}
 	if b.Client.Dir == "" {
 		return nil, errors.New("--ycsb: want what make ycsb made")
 	}
@@ -139,7 +98,7 @@ func (b *Bench) measure(ctx context.Context, name string, round int, delay time.
 	for _, r := range got {
 		rows = append(rows, Row{name, delay, value, r})
 	}
-	if err = errors.Join(err, s.stop()); err != nil {
+	if err = errors.Join(err, s.Stop()); err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
 	}
 	return rows, err
@@ -153,68 +112,22 @@ func place(delay time.Duration) string {
 	return fmt.Sprintf("WAN, %v one way", delay)
 }
 
-func (b *Bench) start(ctx context.Context, name string, delay time.Duration) (*side, error) {
+// quota is the bytes that a member of etcd stores: each version of a record counts.
+const quota = 16 << 30
+
+func (b *Bench) start(ctx context.Context, name string, delay time.Duration) (*Side, error) {
 	b.clusters++
 	dir := filepath.Join(b.Dir, fmt.Sprintf("cluster-%d", b.clusters))
 	var links func(from, to int) time.Duration
 	if delay > 0 {
 		links = func(int, int) time.Duration { return delay }
 	}
-	switch name {
-	case sideKvdemo:
-		return b.startKvdemo(ctx, dir, links)
-	case sideOnWeft:
-		return b.startEtcd(ctx, name, dir, b.EtcdOnWeft, links, fmt.Sprintf("%s=%d", shim.CodingVariable, b.CodeFrom))
+	if name == sideKvdemo {
+		return StartKvdemo(ctx, b.Kvdemo, cluster.Config{Name: name, Nodes: b.Nodes, Dir: dir, Links: links, Serve: lab.Serve{Args: []string{"--coding-threshold", fmt.Sprint(b.CodeFrom)}}})
 	}
-	return b.startEtcd(ctx, name, dir, b.Etcd, links)
-}
-
-// startKvdemo starts a cluster, which has done its first write.
-func (b *Bench) startKvdemo(ctx context.Context, dir string, links func(int, int) time.Duration) (*side, error) {
-	addresses, err := ports.Free(b.Nodes)
-	if err != nil {
-		return nil, err
+	etcd := lab.Etcd{Program: b.Etcd, Args: []string{"--log-level", "error", "--quota-backend-bytes", fmt.Sprint(quota)}}
+	if name == sideOnWeft {
+		etcd.Program, etcd.Env = b.EtcdOnWeft, func(int) []string { return []string{fmt.Sprintf("%s=%d", shim.CodingVariable, b.CodeFrom)} }
 	}
-	c, err := cluster.Start(ctx, cluster.Config{
-		Name: sideKvdemo, Nodes: b.Nodes, Dir: dir, Links: links,
-		Serve: lab.Serve{
-			Program: []string{b.Kvdemo, "serve"}, Args: []string{"--coding-threshold", fmt.Sprint(b.CodeFrom)},
-			NodeArgs: func(id int) []string { return []string{"--resp", addresses[id-1]} },
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
-	s := &side{Target{"RedisBinding", addresses}, func() error { return errors.Join(c.Stop(), c.Close()) }}
-	client := redis.NewClient(&redis.Options{Addr: addresses[0], MaxRetries: -1})
-	err = c.Cluster.Wait(ctx, "a first write", func(ctx context.Context) error { return client.Set(ctx, "ready", 1, 0).Err() })
-	if err = errors.Join(err, client.Close()); err != nil {
-		return nil, errors.Join(err, s.stop())
-	}
-	return s, nil
-}
-
-// quota is the bytes that a member of etcd stores: each version of a record counts.
-const quota = 16 << 30
-
-func (b *Bench) startEtcd(ctx context.Context, name, dir, program string, links func(int, int) time.Duration, env ...string) (*side, error) {
-	c, err := cluster.StartEtcd(ctx, cluster.EtcdConfig{
-		Name: name, Nodes: b.Nodes, Dir: dir, Links: links,
-		Etcd: lab.Etcd{
-			Program: program, Args: []string{"--log-level", "error", "--quota-backend-bytes", fmt.Sprint(quota)},
-			Env: func(int) []string { return env },
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
-	if _, _, err := c.Lead(ctx); err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	return &side{Target{"EtcdBinding", c.Clients()}, func() (err error) {
-		for _, n := range c.Nodes {
-			err = errors.Join(err, n.Terminate(time.Minute))
-		}
-		return errors.Join(err, c.Close())
-	}}, nil
+	return StartEtcd(ctx, cluster.EtcdConfig{Name: name, Nodes: b.Nodes, Dir: dir, Links: links, Etcd: etcd})
 }

@@ -10,14 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestBenchNamesEveryMistake(t *testing.T) {
-	err := (&Bench{Values: []int{0}, Delays: []time.Duration{time.Minute}}).Validate()
-	for _, want := range []string{"--nodes: 0, want 1 to 9", "--rounds: 0", "--records: 0", "--clients: 0", "--values: 0", "--delays: 1m0s, want 0s to 1s", "--time: 0s"} {
-		require.ErrorContains(t, err, want)
-	}
-	require.ErrorContains(t, (&Bench{}).Validate(), "want one or more")
-}
-
 func TestReportHasATableForEachPlaceAndValue(t *testing.T) {
 	b := &Bench{Client: Client{Records: 10_000, Clients: 4}, Nodes: 3, Rounds: 2, Values: []int{1 << 10, 64 << 10}, Delays: []time.Duration{0, 15 * time.Millisecond}, CodeFrom: 4096}
 	var rows []Row

@@ -5,7 +5,8 @@
 // the bindings in the folder java. Bench drives kvdemo, etcd on Weft and released etcd.
 //
 //	client.go  the client, and what it prints
-//	bench.go   sides and rounds
+//	bench.go   rounds
+//	side.go    clusters of kvdemo and of etcd
 //	report.go  the tables
 package ycsb
 
@@ -34,9 +35,12 @@ type Client struct {
 	Value int
 }
 
+// Redis is the binding for the protocol of Redis.
+const Redis = "RedisBinding"
+
 // Target is what the client drives.
 type Target struct {
-	Binding   string // RedisBinding or EtcdBinding
+	Binding   string // Redis or EtcdBinding
 	Addresses []string
 }
 
