@@ -110,7 +110,9 @@ func newServers(t *testing.T, extra ...string) *servers {
 	return s
 }
 
-func (s *servers) start(i int) { s.cmds[i] = startLogged(s.t, program(s.t, s.args[i]...), s.logPath(i)) }
+func (s *servers) start(i int) {
+	s.cmds[i] = startLogged(s.t, program(s.t, s.args[i]...), s.logPath(i))
+}
 
 func (s *servers) logPath(i int) string { return filepath.Join(s.data, fmt.Sprintf("%d.log", i+1)) }
 
