@@ -272,13 +272,7 @@ func TestComposeFileRuns(t *testing.T) {
 	logged := slices.Concat(all, []string{reader})
 	cmds := map[string]*exec.Cmd{}
 	start := func(name string) {
-		cmd := s.program(name, s.project.Services[name].Command...)
-		log, err := os.OpenFile(filepath.Join(s.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-		require.NoError(t, err)
-		defer func() { _ = log.Close() }() // the process has its own descriptor
-		cmd.Stderr = log
-		require.NoError(t, cmd.Start())
-		cmds[name] = cmd
+		cmds[name] = startLogged(t, s.program(name, s.project.Services[name].Command...), filepath.Join(s.dir, name+".log"))
 	}
 	t.Cleanup(func() {
 		for _, name := range logged {

@@ -53,6 +53,21 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// startLogged starts a process whose log goes behind what the file has.
+func startLogged(t *testing.T, cmd *exec.Cmd, file string) *exec.Cmd {
+	log, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	require.NoError(t, err)
+	defer func() { _ = log.Close() }() // the process has its own descriptor
+	cmd.Stderr = log
+	require.NoError(t, cmd.Start())
+	return cmd
+}
+
+func kill(t *testing.T, cmd *exec.Cmd) {
+	require.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait() // says that it was killed
+}
+
 // servers are the nodes of a cluster of three.
 type servers struct {
 	t         *testing.T
@@ -96,12 +111,7 @@ func newServers(t *testing.T, extra ...string) *servers {
 }
 
 func (s *servers) start(i int) {
-	s.cmds[i] = program(s.t, s.args[i]...)
-	log, err := os.OpenFile(s.logPath(i), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	require.NoError(s.t, err)
-	defer func() { _ = log.Close() }() // the process has its own descriptor
-	s.cmds[i].Stderr = log
-	require.NoError(s.t, s.cmds[i].Start())
+	s.cmds[i] = startLogged(s.t, program(s.t, s.args[i]...), s.logPath(i))
 }
 
 func (s *servers) logPath(i int) string { return filepath.Join(s.data, fmt.Sprintf("%d.log", i+1)) }
@@ -113,10 +123,7 @@ func (s *servers) log(i int) string {
 	return string(text)
 }
 
-func (s *servers) kill(i int) {
-	require.NoError(s.t, s.cmds[i].Process.Kill())
-	_ = s.cmds[i].Wait() // says that it was killed
-}
+func (s *servers) kill(i int) { kill(s.t, s.cmds[i]) }
 
 // do runs a client verb.
 func (s *servers) do(endpoint string, args ...string) result {

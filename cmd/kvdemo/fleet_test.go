@@ -132,12 +132,8 @@ func (f *fleet) start(id int, extra ...string) {
 	if path := f.programs[id]; path != "" {
 		s.cmd.Path, s.cmd.Args[0] = path, path
 	}
-	log, err := os.OpenFile(s.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	require.NoError(f.t, err)
-	defer func() { _ = log.Close() }() // the process has its own descriptor
-	s.cmd.Stderr = log
 	f.held[id]()
-	require.NoError(f.t, s.cmd.Start())
+	startLogged(f.t, s.cmd, s.log)
 }
 
 // endpoints are those of the nodes that run.
@@ -185,10 +181,7 @@ func (f *fleet) remove(id int) {
 }
 
 // kill takes a node's process away without a warning.
-func (f *fleet) kill(id int) {
-	require.NoError(f.t, f.nodes[id].cmd.Process.Kill())
-	_ = f.nodes[id].cmd.Wait() // says that it was killed
-}
+func (f *fleet) kill(id int) { kill(f.t, f.nodes[id].cmd) }
 
 // members returns what each member is.
 func (f *fleet) members() map[uint64]string {

@@ -60,19 +60,9 @@ func (g *gates) logPath(i int) string {
 	return filepath.Join(g.s.data, fmt.Sprintf("gateway-%d.log", i+1))
 }
 
-func (g *gates) start(i int) {
-	g.cmds[i] = program(g.t, g.args[i]...)
-	log, err := os.OpenFile(g.logPath(i), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	require.NoError(g.t, err)
-	defer func() { _ = log.Close() }() // the process has its own descriptor
-	g.cmds[i].Stderr = log
-	require.NoError(g.t, g.cmds[i].Start())
-}
+func (g *gates) start(i int) { g.cmds[i] = startLogged(g.t, program(g.t, g.args[i]...), g.logPath(i)) }
 
-func (g *gates) kill(i int) {
-	require.NoError(g.t, g.cmds[i].Process.Kill())
-	_ = g.cmds[i].Wait() // says that it was killed
-}
+func (g *gates) kill(i int) { kill(g.t, g.cmds[i]) }
 
 func (g *gates) do(stdin string, args ...string) result {
 	return kvdemo(g.t.Context(), stdin, append(args, "--endpoints", strings.Join(g.endpoints, ","), "--timeout", limit.String())...)

@@ -24,8 +24,6 @@ type hostFlags struct {
 	cfg   hostbench.Config
 	sides []string
 	quick bool
-	// callsOnly leaves out all but the closed-loop writes.
-	callsOnly bool
 }
 
 func newHost() *cobra.Command {
@@ -46,7 +44,6 @@ func newHost() *cobra.Command {
 	flags.IntSliceVar(&f.cfg.Clients, "clients", []int{1, 16, 64}, "numbers of clients")
 	f.cfg.Sizes = []int{16, 1 << 10, 64 << 10, 1 << 20}
 	flags.Var((*sizes)(&f.cfg.Sizes), "sizes", "bytes of a value, such as 512 or 1KiB")
-	flags.BoolVar(&f.callsOnly, "calls-only", false, "measure the rows of --sizes and --clients, and nothing else")
 	flags.IntVar(&f.cfg.Rounds, "rounds", 12, "how often rows of 1 and 64 KiB are measured for each side, in turn; others half as often")
 	flags.DurationVar(&f.cfg.Time, "time", time.Second, "of one measurement")
 	flags.Float64Var(&f.cfg.Rate, "rate", 200, "calls a second of an open-loop row (0: none)")
@@ -65,9 +62,6 @@ func (f *hostFlags) run(cmd *cobra.Command) error {
 	if f.quick {
 		f.cfg.Rounds, f.cfg.Time, f.cfg.Kills = 1, 700*time.Millisecond, 3
 		f.cfg.DiskBytes = 64 << 20
-	}
-	if f.callsOnly {
-		f.cfg.Rate, f.cfg.Reads, f.cfg.Kills, f.cfg.DiskBytes = 0, false, 0, 0
 	}
 	if err := f.check(); err != nil {
 		return err

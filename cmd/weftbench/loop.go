@@ -4,10 +4,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"runtime/pprof"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,7 +19,6 @@ func newLoop() *cobra.Command {
 	var (
 		cfg     loop.Config
 		peers   string
-		profile string
 		withEOF bool
 	)
 	cmd := &cobra.Command{
@@ -40,13 +36,6 @@ func newLoop() *cobra.Command {
 			if withEOF {
 				ctx = nodes.UntilEOF(ctx, cmd.InOrStdin())
 			}
-			if profile != "" {
-				stop, err := startProfile(profile)
-				if err != nil {
-					return err
-				}
-				defer func() { err = errors.Join(err, stop()) }()
-			}
 			return loop.Run(ctx, cfg)
 		},
 	}
@@ -62,20 +51,5 @@ func newLoop() *cobra.Command {
 	flags.IntVar(&cfg.HeartbeatTicks, "heartbeat-ticks", 1, "ticks between heartbeats")
 	flags.IntVar(&cfg.ElectionTicks, "election-ticks", 10, "ticks of silence before an election")
 	flags.BoolVar(&withEOF, "exit-with-stdin", false, "stop when standard input ends")
-	flags.StringVar(&profile, "cpuprofile", "", "write a CPU profile to this file, when the node stops")
 	return cmd
-}
-
-func startProfile(path string) (stop func() error, err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return func() error {
-		pprof.StopCPUProfile()
-		return f.Close()
-	}, nil
 }

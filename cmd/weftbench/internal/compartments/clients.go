@@ -97,11 +97,9 @@ func run(bed Bed, plan Plan) (Outcome, error) {
 		o.AllBytes += float64(sentAfter[i] - sent[i])
 		shares[i] = min((after[i]-spent[i]).Seconds()/took, 1)
 	}
-	if n := w.load.writes + w.load.reads; n > 0 {
-		o.AllPer, o.AllBytes = o.AllPer/time.Duration(n), o.AllBytes/float64(n)
-	}
 	lead := int(w.groups[0].leader().id) - 1
 	if n := w.load.writes + w.load.reads; n > 0 {
+		o.AllPer, o.AllBytes = o.AllPer/time.Duration(n), o.AllBytes/float64(n)
 		o.LeaderCall = (after[lead] - spent[lead]) / time.Duration(n)
 	}
 	if w.load.writes > 0 {

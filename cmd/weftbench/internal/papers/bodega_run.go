@@ -42,11 +42,8 @@ func normal(network string, writes float64) func(*Bench) (*Result, error) {
 			}
 		}
 		for _, side := range readSides {
-			c, err := b.reads().Measure(readsbench.Load{Network: network, Policy: side.policy, Keys: readKeys, Writes: writes})
+			c, err := measured(b.reads(), side.name, readsbench.Load{Network: network, Policy: side.policy, Keys: readKeys, Writes: writes})
 			if err != nil {
-				return nil, err
-			}
-			if err := right(side.name, c); err != nil {
 				return nil, err
 			}
 			rate.put("all sites", side.name, c.Rate)
@@ -62,12 +59,13 @@ func normal(network string, writes float64) func(*Bench) (*Result, error) {
 	}
 }
 
-// right refuses wrong answers of a safe side.
-func right(side string, c readsbench.Cell) error {
-	if c.Wrong > 0 && !isWeaker(side) {
-		return fmt.Errorf("%s: %d answers were not linearizable", side, c.Wrong)
+// measured refuses wrong answers of a safe side.
+func measured(cfg *readsbench.Config, side string, l readsbench.Load) (readsbench.Cell, error) {
+	c, err := cfg.Measure(l)
+	if err == nil && c.Wrong > 0 && !isWeaker(side) {
+		err = fmt.Errorf("%s: %d answers were not linearizable", side, c.Wrong)
 	}
-	return nil
+	return c, err
 }
 
 func share(x float64) string { return fmt.Sprintf("%g%%", 100*x) }
@@ -82,7 +80,7 @@ func distribution(writes float64, ofWrites bool) func(*Bench) (*Result, error) {
 		title := fmt.Sprintf("latency of %s, wan, %s writes", what, share(writes))
 		g, chart := newGrid(title, "quantile", "ms", false), svg.Chart{Title: title, X: "ms", Y: "share of ops"}
 		for _, side := range readSides {
-			c, err := b.reads().Measure(readsbench.Load{Network: "wan", Policy: side.policy, Keys: readKeys, Writes: writes})
+			c, err := measured(b.reads(), side.name, readsbench.Load{Network: "wan", Policy: side.policy, Keys: readKeys, Writes: writes})
 			if err != nil {
 				return nil, err
 			}
@@ -155,11 +153,8 @@ func sweep[T any](title, by string, values []T, words func(T) string, load func(
 			for _, side := range readSides {
 				cfg, l := b.reads(), readsbench.Load{Network: "wan", Policy: side.policy, Keys: readKeys}
 				load(cfg, &l, v)
-				c, err := cfg.Measure(l)
+				c, err := measured(cfg, side.name, l)
 				if err != nil {
-					return nil, err
-				}
-				if err := right(side.name, c); err != nil {
 					return nil, err
 				}
 				g.put(words(v), side.name, c.Rate)
@@ -200,11 +195,8 @@ func (b *Bench) latency(title, by string, groups []string, load func(l *readsben
 		for _, side := range readSides[:2] {
 			l := readsbench.Load{Network: "wan", Policy: side.policy, Keys: readKeys, Writes: 0.1}
 			load(&l, i)
-			c, err := b.reads().Measure(l)
+			c, err := measured(b.reads(), side.name, l)
 			if err != nil {
-				return nil, err
-			}
-			if err := right(side.name, c); err != nil {
 				return nil, err
 			}
 			g.put(group, side.name+": reads", millis(c.ReadMean))

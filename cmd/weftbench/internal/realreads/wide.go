@@ -385,7 +385,8 @@ func (cfg *Config) load(ctx context.Context, s store, n readsbench.Network) (*la
 	l := lab.Load{
 		Clients: len(conns), Warm: cfg.Time / 4, Duration: cfg.Time, Timeout: 10 * time.Second,
 		Do: func(ctx context.Context, c *lab.Call) (err error) {
-			rng, conn, kind := draws[c.Client], conns[c.Client], remoteRead
+			var kind int
+			rng, conn := draws[c.Client], conns[c.Client]
 			key := rng.IntN(cfg.Keys)
 			time.Sleep(n.Client)
 			if rng.Float64() < cfg.Writes {
