@@ -150,6 +150,8 @@ var table = []bug{
 		edit("		return slices.Contains(ra.without, id)\n", "		return false\n"), "20-units-left-out", 0},
 	{"what a check of members has found holds when a member has left and come back", "raft/internal/coding/news.go",
 		edit("		c.leads.check.forget()\n", "		_ = before\n"), "TestMemberThatComesBackIsCheckedAnew", 0},
+	{"a member is held back from as the one before under its id was", "raft/internal/coding/leading.go",
+		edit("	maps.DeleteFunc(l.stuck.stuck, ", "	maps.DeleteFunc(map[uint64]int{}, "), "TestNothingIsHeldBackFromTheNextMemberUnderAnId", 0},
 	{"members of configurations to come count when a change is applied", "raft/internal/electorate/changes.go",
 		edit("		if !isMember(t.Config, id) {\n			only", "		if !isMember(t.Config, id) && len(t.Progress) < 0 {\n			only"), "TestPendingMembersAreNone", 0},
 	{"what is applied in memory counts as released", "raft/shown.go",
