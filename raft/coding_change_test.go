@@ -69,6 +69,40 @@ func TestLostReports(t *testing.T) {
 	g.requireApplied([][]byte{want, more}, 1, 2, 3)
 }
 
+// TestLostReportsAfterARestart: all restart, and the leader knows of no member that it reads
+// envelopes, as all reports are lost. The entry in its log, or the one member whose reports
+// come through, tell that there are coded entries. So the five do not become three, of which
+// two could not restore the entry.
+func TestLostReportsAfterARestart(t *testing.T) {
+	for _, compacted := range []bool{false, true} {
+		g := newGroup(t, 5)
+		g.elect(1)
+		g.propose(1, payload(1, 3000))
+		g.tick(2)
+		if compacted {
+			g.compact(1, g.nodes[1].index)
+		}
+		for _, id := range g.ids() {
+			g.start(id)
+		}
+		g.drop = func(m *pb.Message) bool {
+			if m.GetType() == pb.MsgAppResp && (!compacted || m.GetFrom() != 2) {
+				m.Context = nil
+			}
+			return false
+		}
+		g.elect(1)
+		g.change(1, remove(4), remove(5))
+		g.tick(30)
+		require.NotEmpty(t, g.nodes[1].conf.GetVotersOutgoing())
+		g.drop = nil
+		g.propose(1, payload(2, 10)) // so that all are heard
+		g.tick(30)
+		require.Equal(t, []uint64{1, 2, 3}, g.nodes[1].conf.GetVoters())
+		require.Empty(t, g.nodes[1].conf.GetVotersOutgoing())
+	}
+}
+
 // TestLostReleaseIsRepeated: a joint configuration waits for voters to come to release
 // an entry that nobody can restore any more. One does, what it says of it is lost,
 // and nobody proposes anything. Asked again, it says so again.

@@ -224,7 +224,7 @@ func (check *memberCheck) askHeaders(members []uint64, from, to uint64) {
 	}
 	best, released := uint64(0), to
 	for _, id := range members {
-		if check.healthy(id) && check.match(id) >= from && check.releasedBy(id) < from && check.releasedBy(id) < released {
+		if check.healthy(id) && check.of[id].capable && check.match(id) >= from && check.releasedBy(id) < from && check.releasedBy(id) < released {
 			best, released = id, check.releasedBy(id)
 		}
 	}

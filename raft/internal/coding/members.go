@@ -52,6 +52,9 @@ func (ch *changes) work() {
 	v := check.verdict(voters)
 	check.okTo = v.okTo
 	// Perhaps no member can restore these any more: they are not tried again.
+	if !v.ok() {
+		check.ledger.seek(ch.node, 0) // entries that were not looked at may be plain
+	}
 	maps.DeleteFunc(check.headers, func(i uint64, _ *record) bool { return i <= v.okTo })
 	maps.DeleteFunc(check.raised, func(i uint64, _ []raise) bool { return i <= v.okTo })
 	switch {
