@@ -103,6 +103,29 @@ func TestLostReportsAfterARestart(t *testing.T) {
 	}
 }
 
+// TestLogIsCompactedDuringACheck: the host compacts the log while the leader, to leave a
+// joint configuration, looks at it. The leader asks others for the headers, and goes on.
+func TestLogIsCompactedDuringACheck(t *testing.T) {
+	g := newGroup(t, 5)
+	g.elect(1)
+	want := [][]byte{payload(1, 3000)}
+	g.propose(1, want[0])
+	coded := g.nodes[1].index
+	g.tick(2)
+	g.reads = func(id, lo uint64) {
+		if id == 1 && lo == coded {
+			g.reads = nil
+			g.compact(1, g.nodes[1].index)
+		}
+	}
+	g.change(1, remove(4), remove(5))
+	g.tick(30)
+	require.Nil(t, g.reads)
+	require.Equal(t, []uint64{1, 2, 3}, g.nodes[1].conf.GetVoters())
+	require.Empty(t, g.nodes[1].conf.GetVotersOutgoing())
+	g.requireApplied(want, 1, 2, 3)
+}
+
 // TestLostReleaseIsRepeated: a joint configuration waits for voters to come to release
 // an entry that nobody can restore any more. One does, what it says of it is lost,
 // and nobody proposes anything. Asked again, it says so again.

@@ -66,7 +66,8 @@ type verdict struct {
 	// askFrom is the first of the entries up to askTo that are compacted here and
 	// whose headers others must tell; 0: none.
 	askFrom, askTo uint64
-	// err says that the log cannot be read.
+	// err says that the log cannot be read; errNone: the host has compacted entries while
+	// they were looked at.
 	err error
 }
 
@@ -91,8 +92,8 @@ func (check *memberCheck) verdict(voters quorum.MajorityConfig) (v verdict) {
 	check.verdictOfHeaders(&v, known, voters, first-1)
 	for lo := max(v.okTo+1, first); v.ok() && lo <= check.log.Committed(); {
 		ents, err := check.log.Slice(lo, check.log.Committed()+1, checkPage)
-		if v.err = err; err != nil || len(ents) == 0 {
-			v.err = errNone
+		if err != nil || len(ents) == 0 {
+			v.err = errNone // other errors of the storage end this node by themselves
 			return v
 		}
 		for _, e := range ents {

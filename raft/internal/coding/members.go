@@ -4,6 +4,7 @@
 package coding
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -51,7 +52,6 @@ func (ch *changes) work() {
 	}
 	v := check.verdict(voters)
 	check.okTo = v.okTo
-	// Perhaps no member can restore these any more: they are not tried again.
 	if !v.ok() {
 		check.ledger.seek(ch.node, 0) // entries that were not looked at may be plain
 	}
