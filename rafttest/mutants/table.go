@@ -158,6 +158,8 @@ var table = []bug{
 		edit("a.capable && a.released < last && ", "a == nil && "), "TestLostReportsAfterARestart", 0},
 	{"a log that its host compacts during a check of members cannot be read", "raft/internal/coding/members.go",
 		edit("	case errors.Is(v.err, errNone):\n", "	case errors.Is(nil, errNone):\n"), "TestLogIsCompactedDuringACheck", 0},
+	{"headers come unasked", "raft/internal/coding/check.go",
+		edit(" || m.GetCommit() > to {", " || to == 0 {"), "TestHostileQuestionsAndHeadersAreRefused", 0},
 	{"members of configurations to come count when a change is applied", "raft/internal/electorate/changes.go",
 		edit("		if !isMember(t.Config, id) {\n			only", "		if !isMember(t.Config, id) && len(t.Progress) < 0 {\n			only"), "TestPendingMembersAreNone", 0},
 	{"what is applied in memory counts as released", "raft/shown.go",

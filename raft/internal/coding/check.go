@@ -271,7 +271,8 @@ func (n *node) answerHeaders(m *pb.Message) {
 
 // headersArrived takes the answer.
 func (check *memberCheck) headersArrived(m *pb.Message) error {
-	if check.voters == nil || m.GetLogTerm() != check.raft.Term() || m.GetIndex() != max(check.okTo, check.headersTo)+1 || m.GetCommit() < m.GetIndex() {
+	from, to := max(check.okTo, check.headersTo)+1, check.log.First()-1 // what is asked for
+	if check.voters == nil || m.GetLogTerm() != check.raft.Term() || m.GetIndex() != from || m.GetCommit() < from || m.GetCommit() > to {
 		return nil // late
 	}
 	if n := len(m.GetEntries()); n > maxHeaders {
@@ -287,6 +288,6 @@ func (check *memberCheck) headersArrived(m *pb.Message) error {
 		}
 		check.headers[e.GetIndex()] = &record{id: idOf(e), hdr: hdr}
 	}
-	check.headersTo = min(m.GetCommit(), check.log.Committed())
+	check.headersTo = m.GetCommit()
 	return nil
 }

@@ -55,9 +55,11 @@ func (ch *changes) work() {
 	if !v.ok() {
 		check.ledger.seek(ch.node, 0) // entries that were not looked at may be plain
 	}
+	// Perhaps no member can restore these any more: they are not tried again.
 	maps.DeleteFunc(check.headers, func(i uint64, _ *record) bool { return i <= v.okTo })
 	maps.DeleteFunc(check.raised, func(i uint64, _ []raise) bool { return i <= v.okTo })
 	switch {
+	case errors.Is(v.err, errNone):
 	case v.err != nil:
 		ch.fail(v.err, "a committed entry")
 	case len(v.failing) > 0:
