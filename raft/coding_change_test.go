@@ -126,6 +126,33 @@ func TestLogIsCompactedDuringACheck(t *testing.T) {
 	g.requireApplied(want, 1, 2, 3)
 }
 
+// TestWaitingChangeReadsTheLogOnceATick: a change waits for a voter to come that stores nothing. Proposals
+// go on, and the leader does not read the log again for each.
+func TestWaitingChangeReadsTheLogOnceATick(t *testing.T) {
+	g := newGroup(t, 5)
+	g.elect(1)
+	g.propose(1, payload(1, 3000))
+	coded := g.nodes[1].index
+	g.tick(2)
+	g.drop = func(m *pb.Message) bool { return m.GetTo() == 2 && m.GetType() == pb.MsgApp }
+	g.change(1, remove(4), remove(5))
+	g.tick(3)
+	reads := 0
+	g.reads = func(id, lo uint64) {
+		if id == 1 && lo == coded {
+			reads++
+		}
+	}
+	for i := range 50 {
+		g.propose(1, payload(i, 10))
+	}
+	require.LessOrEqual(t, reads, 1)
+	require.NotEmpty(t, g.nodes[1].conf.GetVotersOutgoing())
+	g.drop = nil
+	g.tick(30)
+	require.Empty(t, g.nodes[1].conf.GetVotersOutgoing())
+}
+
 // TestLostReleaseIsRepeated: a joint configuration waits for voters to come to release
 // an entry that nobody can restore any more. One does, what it says of it is lost,
 // and nobody proposes anything. Asked again, it says so again.

@@ -59,11 +59,11 @@ func (ch *changes) work() {
 	maps.DeleteFunc(check.headers, func(i uint64, _ *record) bool { return i <= v.okTo })
 	maps.DeleteFunc(check.raised, func(i uint64, _ []raise) bool { return i <= v.okTo })
 	switch {
-	case errors.Is(v.err, errNone):
+	case errors.Is(v.err, errLater):
 	case v.err != nil:
 		ch.fail(v.err, "a committed entry")
 	case len(v.failing) > 0:
-		check.failedAt = ch.ticks
+		check.failedAt, check.raisedTo = ch.ticks, noLimit
 		ch.emit(Event{Kind: Checked, Index: v.failing[0].id.Index, Count: len(v.failing)})
 		ch.raiseCommitted(v.failing)
 	case v.askFrom > 0:
@@ -124,6 +124,7 @@ func (ch *changes) raiseCommitted(recs []*record) {
 				totals[s] = max(rec.hdr.Units[s], uint8(rec.hdr.UnitsAt(level)))
 			}
 		}
+		check.raisedTo = at
 		check.raised[rec.id.Index] = append(check.raised[rec.id.Index], raise{at: at, totals: totals})
 	})
 	ch.Ask(extend.Effect{Do: extend.Spread})
