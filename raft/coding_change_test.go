@@ -103,6 +103,32 @@ func TestLostReportsAfterARestart(t *testing.T) {
 	}
 }
 
+// TestMembersWithoutCodingAreWaitedForByNobody: on the way from upstream's library some members have no
+// reports. A leader that codes has compacted its log, and does not know that nothing there was coded. Changes of
+// the members do not wait for that.
+func TestMembersWithoutCodingAreWaitedForByNobody(t *testing.T) {
+	for coding := 1; coding <= 2; coding++ {
+		g := newGroup(t, 5)
+		for id := uint64(coding) + 1; id <= 5; id++ {
+			g.startPlain(id)
+		}
+		g.elect(1)
+		g.propose(1, payload(1, 3000))
+		g.tick(2)
+		g.compact(1, g.nodes[1].index)
+		for id := uint64(1); id <= 5; id++ {
+			if g.start(id); id > uint64(coding) {
+				g.startPlain(id)
+			}
+		}
+		g.elect(1)
+		g.change(1, remove(4), remove(5))
+		g.tick(3)
+		require.Equal(t, []uint64{1, 2, 3}, g.nodes[1].conf.GetVoters())
+		require.Empty(t, g.nodes[1].conf.GetVotersOutgoing())
+	}
+}
+
 // TestLogIsCompactedDuringACheck: the host compacts the log while the leader, to leave a
 // joint configuration, looks at it. The leader asks others for the headers, and goes on.
 func TestLogIsCompactedDuringACheck(t *testing.T) {
