@@ -38,6 +38,8 @@ type group struct {
 	hostChecks bool
 	// busy hears that a host is asked for a snapshot, and says that it has none yet.
 	busy func(id uint64) bool
+	// reads hears that a node reads its storage from an entry on.
+	reads func(id, lo uint64)
 	// reports says that hosts report that snapshots have arrived.
 	reports bool
 }
@@ -54,6 +56,13 @@ func (s slowStorage) Snapshot() (*pb.Snapshot, error) {
 		return nil, raft.ErrSnapshotTemporarilyUnavailable
 	}
 	return s.MemoryStorage.Snapshot()
+}
+
+func (s slowStorage) Entries(lo, hi, most uint64) ([]*pb.Entry, error) {
+	if s.g.reads != nil {
+		s.g.reads(s.id, lo)
+	}
+	return s.MemoryStorage.Entries(lo, hi, most)
 }
 
 type codingNode struct {

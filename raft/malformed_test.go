@@ -24,6 +24,10 @@ func TestMalformedMessages(t *testing.T) {
 		}
 		return m
 	}
+	snapshot := func(term, index uint64) *pb.Message {
+		return msg(pb.MsgSnap, &pb.Message{Snapshot: &pb.Snapshot{Metadata: &pb.SnapshotMetadata{
+			Index: &index, Term: &term, ConfState: &pb.ConfState{Voters: []uint64{1, 2, 3}}}}})
+	}
 	for name, c := range map[string]struct {
 		m    *pb.Message
 		want string
@@ -42,6 +46,8 @@ func TestMalformedMessages(t *testing.T) {
 		"snapshot with impossible members": {msg(pb.MsgSnap, &pb.Message{Snapshot: &pb.Snapshot{Metadata: &pb.SnapshotMetadata{
 			Index: new(uint64(50)), Term: new(uint64(5)), ConfState: &pb.ConfState{Voters: []uint64{1}, Learners: []uint64{1}}}}}),
 			"cannot be restored"},
+		"snapshot of a later term": {snapshot(6, 50), "snapshot 6/50 from 2, a leader of term 5"},
+		"snapshot out of reach":    {snapshot(5, math.MaxUint64), "the index can be at most"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStorage(t, 1, 2, 3)

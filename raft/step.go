@@ -43,6 +43,9 @@ func (r *raft) Step(m *pb.Message) error {
 // a term near the end of the range would leave no room for elections.
 const maxTerm = 1 << 62
 
+// maxIndex is likewise beyond any index: only a snapshot could take a log there.
+const maxIndex = 1 << 62
+
 // checkShape refuses a message unreadable as its type.
 func (r *raft) checkShape(m *pb.Message) error {
 	if t := m.GetTerm(); t > maxTerm {
@@ -54,6 +57,10 @@ func (r *raft) checkShape(m *pb.Message) error {
 	switch m.GetType() {
 	case pb.MsgApp:
 		return checkEntries(ecraft.ID{Term: m.GetLogTerm(), Index: m.GetIndex()}, m.GetEntries(), m.GetTerm())
+	case pb.MsgSnap:
+		if id := snapshotID(m.GetSnapshot()); id.Term > m.GetTerm() || id.Index > maxIndex {
+			return fmt.Errorf("%w: snapshot %v from %x, a leader of term %d; the index can be at most %d", ErrMalformedMessage, id, m.GetFrom(), m.GetTerm(), uint64(maxIndex))
+		}
 	case pb.MsgProp:
 		if len(m.GetEntries()) == 0 {
 			return fmt.Errorf("%w: MsgProp from %x has no entries", ErrMalformedMessage, m.GetFrom())

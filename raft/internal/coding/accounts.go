@@ -140,11 +140,24 @@ func (all *accounts) releasedBy(id uint64) uint64 {
 	switch {
 	case a == nil:
 		return 0
-	case a.known && !a.wasCapable && follows:
+	case a.known && !a.wasCapable && follows && !all.someNeed():
 		// The member has no coded entry, and is sent none.
 		return pr.Match
 	}
 	return a.released
+}
+
+// someNeed reports whether this node, or a member that reports, may still need a coded entry. Then a member without a
+// report may have coded as well: the report was lost, and since a restart or a snapshot this node knows of no entry with
+// a slot for the member. A member that does not code is in a group in which nobody needs a coded entry.
+func (all *accounts) someNeed() bool {
+	last := all.ledger.spans.last()
+	for id, a := range all.of {
+		if a.capable && a.released < last && all.healthy(id) {
+			return true
+		}
+	}
+	return all.releasedBy(all.id) < last
 }
 
 // inNeed returns the members that may still need a coded entry, in order of id.

@@ -57,7 +57,8 @@ func TestCodewordsAreBounded(t *testing.T) {
 }
 
 // A question for more entries than a node asks for, and headers that are not those
-// of coded entries or too many, are refused.
+// of coded entries or too many, are refused. Headers of entries that are not compacted
+// here are not asked for, and are not kept.
 func TestHostileQuestionsAndHeadersAreRefused(t *testing.T) {
 	f := newFake(t)
 	ask := f.unitsMessage(MsgUnitsAsk, 1, forAsk)
@@ -66,12 +67,13 @@ func TestHostileQuestionsAndHeadersAreRefused(t *testing.T) {
 	}
 	require.Error(t, f.Check(ask))
 
+	f.compacted = maxHeaders + 1
 	l := f.leads()
 	l.check.checked = checked{voters: f.members.Voters[0], headers: map[uint64]*record{}}
 	carrier := ecraft.AppendHeader(nil, &ecraft.Header{Kind: ecraft.Carrier, Encoder: 2})
 	for _, n := range []int{1, maxHeaders + 1} {
 		answer := f.unitsMessage(MsgUnits, 1, forHeaderAnswer)
-		answer.From, answer.Index, answer.Commit = new(uint64(2)), new(uint64(1)), new(uint64(noLimit))
+		answer.From, answer.Index, answer.Commit = new(uint64(2)), new(uint64(1)), new(uint64(maxHeaders+1))
 		for i := range n {
 			answer.Entries = append(answer.Entries, named(ecraft.ID{Term: 1, Index: uint64(i) + 1}, carrier))
 		}
@@ -79,6 +81,12 @@ func TestHostileQuestionsAndHeadersAreRefused(t *testing.T) {
 		require.Error(t, f.Step(answer))
 		require.Empty(t, l.check.headers)
 	}
+
+	answer := f.unitsMessage(MsgUnits, 1, forHeaderAnswer)
+	answer.From, answer.Index, answer.Commit = new(uint64(2)), new(uint64(1)), new(uint64(noLimit))
+	answer.Entries = append(answer.Entries, named(ecraft.ID{Term: 1, Index: maxHeaders + 2}, ecraft.AppendHeader(nil, codedFor(text(80)))))
+	require.NoError(t, f.Step(answer))
+	require.Empty(t, l.check.headers)
 }
 
 // The members that an entry names are as many as its sender likes; a node keeps

@@ -43,6 +43,9 @@ type checked struct {
 	// failedAt is the tick of the last failure, snapshotAt the tick of the last
 	// question for a snapshot.
 	failedAt, snapshotAt int
+	// raisedTo is the last carrier for the entries that failed then, noLimit if none was
+	// appended.
+	raisedTo uint64
 	// raised are riders in carriers appended for this check.
 	raised map[uint64][]raise
 	// headers are the headers of entries that are compacted here, from other members,
@@ -53,6 +56,10 @@ type checked struct {
 
 // checkPage bounds how much of the log a check reads at a time.
 const checkPage = 8 << 20
+
+// errLater: the log was read in this tick, and no carrier has been committed since; or the
+// host has compacted entries while they were read.
+var errLater = errors.New("the log is to be looked at later")
 
 // errUncovered refuses a change under which a majority could not decode a committed entry.
 var errUncovered = errors.New("coded entries that are committed are not safe under it yet")
@@ -66,7 +73,7 @@ type verdict struct {
 	// askFrom is the first of the entries up to askTo that are compacted here and
 	// whose headers others must tell; 0: none.
 	askFrom, askTo uint64
-	// err says that the log cannot be read.
+	// err says that the log cannot be read, or is to be read later (errLater).
 	err error
 }
 
@@ -87,15 +94,22 @@ func (check *memberCheck) verdict(voters quorum.MajorityConfig) (v verdict) {
 	if v.okTo >= check.ledger.spans.last() {
 		return v // all entries behind are plain
 	}
+	if known.failedAt == check.ticks && check.log.Committed() < known.raisedTo {
+		v.err = errLater // or each proposal would have the log read
+		return v
+	}
 	first := check.log.First()
 	check.verdictOfHeaders(&v, known, voters, first-1)
 	for lo := max(v.okTo+1, first); v.ok() && lo <= check.log.Committed(); {
 		ents, err := check.log.Slice(lo, check.log.Committed()+1, checkPage)
-		if v.err = err; err != nil || len(ents) == 0 {
-			v.err = errNone
+		if err != nil || len(ents) == 0 {
+			v.err = errLater // other errors of the storage end this node by themselves
 			return v
 		}
 		for _, e := range ents {
+			if len(v.failing) == ridersPerCarrier {
+				return v
+			}
 			check.verdictOfEntry(&v, known, voters, e)
 		}
 		lo += uint64(len(ents))
@@ -107,7 +121,7 @@ func (check *memberCheck) verdict(voters quorum.MajorityConfig) (v verdict) {
 // headers from other members. If no member has headers or units, the change waits until
 // enough members have released the entries.
 func (check *memberCheck) verdictOfHeaders(v *verdict, known *checked, voters quorum.MajorityConfig, to uint64) {
-	for i := v.okTo + 1; i <= min(to, known.headersTo); i++ {
+	for i := v.okTo + 1; i <= min(to, known.headersTo) && len(v.failing) < ridersPerCarrier; i++ {
 		if rec := known.headers[i]; rec != nil {
 			check.verdictOf(v, voters, &record{id: rec.id, hdr: rec.hdr, raised: known.raised[i]})
 		} else if len(v.failing) == 0 {
@@ -120,12 +134,12 @@ func (check *memberCheck) verdictOfHeaders(v *verdict, known *checked, voters qu
 }
 
 func (check *memberCheck) verdictOfEntry(v *verdict, known *checked, voters quorum.MajorityConfig, e *pb.Entry) {
-	env, err := check.open(e)
+	hdr, err := check.header(e)
 	switch {
 	case err != nil:
 		v.err = err
-	case env != nil && env.Kind == ecraft.Coded:
-		check.verdictOf(v, voters, &record{id: idOf(e), hdr: &env.Header, raised: known.raised[e.GetIndex()]})
+	case hdr != nil && hdr.Kind == ecraft.Coded:
+		check.verdictOf(v, voters, &record{id: idOf(e), hdr: hdr, raised: known.raised[e.GetIndex()]})
 	case v.ok():
 		v.okTo = e.GetIndex()
 	}
@@ -134,7 +148,6 @@ func (check *memberCheck) verdictOfEntry(v *verdict, known *checked, voters quor
 // verdictOf looks at one coded entry.
 func (check *memberCheck) verdictOf(v *verdict, voters quorum.MajorityConfig, rec *record) {
 	switch {
-	case len(v.failing) == ridersPerCarrier:
 	case !check.passes(rec, voters, nobody):
 		v.failing = append(v.failing, rec)
 	case len(v.failing) == 0:
@@ -224,7 +237,7 @@ func (check *memberCheck) askHeaders(members []uint64, from, to uint64) {
 	}
 	best, released := uint64(0), to
 	for _, id := range members {
-		if check.healthy(id) && check.match(id) >= from && check.releasedBy(id) < from && check.releasedBy(id) < released {
+		if check.healthy(id) && check.of[id].capable && check.match(id) >= from && check.releasedBy(id) < from && check.releasedBy(id) < released {
 			best, released = id, check.releasedBy(id)
 		}
 	}
@@ -254,13 +267,13 @@ func (n *node) answerHeaders(m *pb.Message) {
 		if len(e.Entries) == maxHeaders {
 			break
 		}
-		env, err := n.open(ent)
+		hdr, err := n.header(ent)
 		if err != nil {
 			n.fail(err, "a committed entry")
 			return
 		}
-		if env != nil && env.Kind == ecraft.Coded {
-			e.Entries = append(e.Entries, named(idOf(ent), ecraft.AppendHeader(nil, &env.Header)))
+		if hdr != nil && hdr.Kind == ecraft.Coded {
+			e.Entries = append(e.Entries, named(idOf(ent), ecraft.AppendHeader(nil, hdr)))
 		}
 		to = ent.GetIndex()
 	}
@@ -270,7 +283,8 @@ func (n *node) answerHeaders(m *pb.Message) {
 
 // headersArrived takes the answer.
 func (check *memberCheck) headersArrived(m *pb.Message) error {
-	if check.voters == nil || m.GetLogTerm() != check.raft.Term() || m.GetIndex() != max(check.okTo, check.headersTo)+1 || m.GetCommit() < m.GetIndex() {
+	from, to := max(check.okTo, check.headersTo)+1, check.log.First()-1 // what is asked for
+	if check.voters == nil || m.GetLogTerm() != check.raft.Term() || m.GetIndex() != from || m.GetCommit() < from || m.GetCommit() > to {
 		return nil // late
 	}
 	if n := len(m.GetEntries()); n > maxHeaders {
@@ -286,6 +300,6 @@ func (check *memberCheck) headersArrived(m *pb.Message) error {
 		}
 		check.headers[e.GetIndex()] = &record{id: idOf(e), hdr: hdr}
 	}
-	check.headersTo = min(m.GetCommit(), check.log.Committed())
+	check.headersTo = m.GetCommit()
 	return nil
 }

@@ -50,6 +50,7 @@
 //	coder.go      a node that codes; roles and ticks
 //	brakes.go     forms, brakes and reads
 //	news.go       news of the log and of the members
+//	pass.go       units of voters' pushes, passed on to learners and in zones
 //	messages.go   what messages tell, and carry, for coding
 //	settled.go    members in force, told to candidates
 //	status.go     what hosts see and set

@@ -25,6 +25,7 @@ type fake struct {
 	*Coder
 	entries                       []*pb.Entry // from index 1 on
 	committed, applied, snapshots uint64
+	compacted                     uint64 // as the log says; the entries are there
 	term, lead                    uint64
 	role                          extend.Role
 	members                       tracker.ProgressTracker
@@ -126,7 +127,7 @@ func (l testLogger) Warningf(format string, args ...any) { l.Logf(format, args..
 
 type fakeLog struct{ f *fake }
 
-func (l fakeLog) First() uint64                { return 1 }
+func (l fakeLog) First() uint64                { return l.f.compacted + 1 }
 func (l fakeLog) Committed() uint64            { return l.f.committed }
 func (l fakeLog) Applied() uint64              { return l.f.applied }
 func (l fakeLog) Released(uint64) uint64       { return 0 }

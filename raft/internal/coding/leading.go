@@ -4,6 +4,7 @@
 package coding
 
 import (
+	"maps"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -92,11 +93,12 @@ func (l *leading) waits() bool { return len(l.forms.blocked) > 0 || l.ticks-l.ch
 // checks reports whether a check of the members concerns a compacted entry.
 func (l *leading) checks(index uint64) bool { return l.check.headers[index] != nil }
 
-// votersChanged hears that other voters count.
+// votersChanged hears that other voters count. Another member may come under the id of
+// one that has left.
 func (l *leading) votersChanged() {
-	for _, id := range l.slots.arrange() {
-		delete(l.forms.lagging, id)
-	}
+	l.slots.arrange()
+	maps.DeleteFunc(l.forms.lagging, func(id uint64, _ time.Duration) bool { return !l.follows(id) })
+	maps.DeleteFunc(l.stuck.stuck, func(id uint64, _ int) bool { return !l.follows(id) })
 }
 
 // committed notes a higher commit index.

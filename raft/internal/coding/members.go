@@ -4,6 +4,7 @@
 package coding
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -51,14 +52,18 @@ func (ch *changes) work() {
 	}
 	v := check.verdict(voters)
 	check.okTo = v.okTo
+	if !v.ok() {
+		check.ledger.seek(ch.node, 0) // entries that were not looked at may be plain
+	}
 	// Perhaps no member can restore these any more: they are not tried again.
 	maps.DeleteFunc(check.headers, func(i uint64, _ *record) bool { return i <= v.okTo })
 	maps.DeleteFunc(check.raised, func(i uint64, _ []raise) bool { return i <= v.okTo })
 	switch {
+	case errors.Is(v.err, errLater):
 	case v.err != nil:
 		ch.fail(v.err, "a committed entry")
 	case len(v.failing) > 0:
-		check.failedAt = ch.ticks
+		check.failedAt, check.raisedTo = ch.ticks, noLimit
 		ch.emit(Event{Kind: Checked, Index: v.failing[0].id.Index, Count: len(v.failing)})
 		ch.raiseCommitted(v.failing)
 	case v.askFrom > 0:
@@ -119,6 +124,7 @@ func (ch *changes) raiseCommitted(recs []*record) {
 				totals[s] = max(rec.hdr.Units[s], uint8(rec.hdr.UnitsAt(level)))
 			}
 		}
+		check.raisedTo = at
 		check.raised[rec.id.Index] = append(check.raised[rec.id.Index], raise{at: at, totals: totals})
 	})
 	ch.Ask(extend.Effect{Do: extend.Spread})

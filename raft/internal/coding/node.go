@@ -134,6 +134,18 @@ func (n *node) open(e *pb.Entry) (*ecraft.Envelope, error) {
 	return env, nil
 }
 
+// header reads the header of an entry of this node's log alone; nil for a plain one.
+func (n *node) header(e *pb.Entry) (*ecraft.Header, error) {
+	if !n.isEnvelope(e) {
+		return nil, nil
+	}
+	hdr, _, err := ecraft.ParseHeader(e.GetData(), n.cfg.ClearPrefix)
+	if err != nil {
+		return nil, fault(idOf(e), err)
+	}
+	return hdr, nil
+}
+
 // openAll reads entries of the log; nil stands for a plain entry, and for all if all
 // are plain.
 func (n *node) openAll(ents []*pb.Entry) ([]*ecraft.Envelope, error) {

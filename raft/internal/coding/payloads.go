@@ -55,11 +55,9 @@ func (p *payloads) lackingTail() (out []*record) {
 	return out
 }
 
-// here reports whether the payload of an entry can be produced.
-func (p *payloads) here(rec *record) bool {
-	_, err := p.payload(rec)
-	return err == nil
-}
+// here reports whether the payload of an entry can be produced. It does not read the log: the
+// winner of an election asks for every entry of its tail with each message.
+func (p *payloads) here(rec *record) bool { return rec.whole || p.store.Payload(rec.id) != nil }
 
 // payload returns the payload of an entry that is complete.
 func (p *payloads) payload(rec *record) ([]byte, error) {

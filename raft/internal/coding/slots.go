@@ -20,9 +20,8 @@ type slots struct {
 	units   []int
 }
 
-// arrange gives each follower its slot, for entries from now on, and returns the
-// followers that left, if the policy learns.
-func (s *slots) arrange() (left []uint64) {
+// arrange gives each follower its slot, for entries from now on.
+func (s *slots) arrange() {
 	was, voted := s.members, len(s.round.Followers)
 	s.members = nil
 	var learners []uint64
@@ -52,11 +51,7 @@ func (s *slots) arrange() (left []uint64) {
 	if o := s.observer(); o != nil {
 		now := s.now()
 		for i, id := range was {
-			switch at := slices.Index(s.members, id); {
-			case at < 0:
-				left = append(left, id)
-				o.Left(id)
-			case (i < voted) != (at < voters):
+			if at := slices.Index(s.members, id); at < 0 || (i < voted) != (at < voters) {
 				o.Left(id)
 			}
 		}
@@ -66,7 +61,6 @@ func (s *slots) arrange() (left []uint64) {
 			}
 		}
 	}
-	return left
 }
 
 // voters returns the followers with a vote.

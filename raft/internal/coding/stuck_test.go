@@ -5,6 +5,7 @@ package coding
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -144,4 +145,23 @@ func TestNextEntryIsWantedHoweverManyAre(t *testing.T) {
 	f.wants.wantAhead(f.entries[n-2:])
 	require.Len(t, f.payloads.wanted, n-1)
 	require.NotContains(t, f.payloads.wanted, uint64(n))
+}
+
+// A stuck member is removed, and another comes under its id, which does not code and so never reports. Nothing is held
+// back from it.
+func TestNothingIsHeldBackFromTheNextMemberUnderAnId(t *testing.T) {
+	f := newFake(t)
+	f.join(4, true)
+	l := f.leads()
+	f.heard(4)
+	l.accounts.account(4).stuck = true
+	l.stuck.serve(l.slots.members, l.forms.blocked)
+	require.NotEqual(t, uint64(noLimit), l.stuck.mostFor(4))
+	with, without := f.members.Progress, maps.Clone(f.members.Progress)
+	delete(without, 4)
+	f.members.Progress = without
+	f.Switched(with)
+	f.members.Progress = with
+	f.Switched(without)
+	require.Equal(t, uint64(noLimit), l.stuck.mostFor(4))
 }
