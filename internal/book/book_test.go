@@ -243,3 +243,17 @@ func TestHintOfAnAddressDoesNotLast(t *testing.T) {
 		require.Equal(t, []string{"127.0.0.1:10", "127.0.0.1:11", "127.0.0.1:10"}, dialled)
 	})
 }
+
+// A gateway asks for the book, and has nothing to say in it.
+func TestNotesOfGatewaysSayNothing(t *testing.T) {
+	b := testBook(t, t.TempDir(), map[uint64]string{1: "127.0.0.1:7", 2: "127.0.0.1:9"})
+	b.SetDial(func(uint64, string) {})
+	k := NewKeeper(b, lonely{}, "127.0.0.1:7", time.Millisecond)
+	for _, from := range []uint64{9, 2} {
+		require.False(t, b.Barred(1, 2))
+		data, err := json.Marshal(note{Sum: 3, Facts: &Facts{Removed: map[uint64]map[uint64]bool{1: {2: true}}}})
+		require.NoError(t, err)
+		k.Receive(wire.Message{Group: NoteGroup, From: from, To: 1, Body: wire.Note{Data: data}})
+	}
+	require.True(t, b.Barred(1, 2), "node 2 is in the book")
+}

@@ -180,6 +180,11 @@ func (k *Keeper) Receive(m wire.Message) {
 		k.answer(m.From, n.Sum)
 		return
 	}
+	if k.book.Address(m.From) == "" {
+		// A gateway: the transport refuses every other process that is in no book.
+		k.book.logger.Warn("a note of a process that is no node is left out", "node", k.book.node, "from", m.From)
+		return
+	}
 	hinted := false
 	if n.Facts != nil {
 		k.book.Learn(*n.Facts)

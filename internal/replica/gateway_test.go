@@ -15,6 +15,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/marked"
 	"github.com/weftraft/weft/internal/replica/replicatest"
 	"github.com/weftraft/weft/internal/wire"
 )
@@ -286,6 +287,25 @@ func TestLeaderComparesTheTermOfAGatewaysProposal(t *testing.T) {
 	c.run(30)
 	require.Equal(t, []string{"late"}, c.agree(), "in the end it is, once")
 	require.NoError(t, c.result(call).Err)
+}
+
+// Commands of package weft say who is no member any more: a member may propose them, and a gateway may not.
+func TestGatewayProposesNoCommandOfThePackages(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	c.elect(1)
+	c.run(30)
+	own := marked.Command(marked.Facts, []byte("{}"))
+	for from, want := range map[uint64]string{2: "", 9: "node 9 is no member"} {
+		id := wire.CommandID{Origin: from, Boot: 50, Sequence: 1}
+		p := wire.Proposal{ID: id, Number: 1, Term: c.nodes[1].r.state.Term, Data: encodeBatch(id, 1, [][]byte{own})}
+		err := c.nodes[1].r.Receive(wire.Message{Group: 7, From: from, To: 1, Body: p})
+		if want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorIs(t, err, ErrBadMessage)
+		require.ErrorContains(t, err, want)
+	}
 }
 
 // A new home may be behind the former one, and take a node for the leader whose term is over.
