@@ -184,7 +184,7 @@ func (g *Group) Replace(ctx context.Context, old, id uint64, address string) err
 
 // SetAddress says where a member is from now on. A node that is started with another
 // [Options.Advertise] or [Options.Listen] says so by itself; SetAddress is for a member
-// that cannot.
+// that cannot, and for nodes whose Options.Peers have changed, to a wrong address.
 func (g *Group) SetAddress(ctx context.Context, id uint64, address string) error {
 	return g.change(ctx, fmt.Sprintf("set the address of %d", id), func(ctx context.Context) error {
 		conf, err := g.present(ctx)
@@ -436,7 +436,7 @@ func (g *Group) locate(ctx context.Context, conf *pb.ConfState, id uint64, at st
 			return refused("set address", fmt.Errorf("%w: %s is the address of node %d: give node %d one of its own, or move node %d first", ErrAddress, at, other, id, other))
 		}
 	}
-	if g.node.book.Fact(id).Address == at && g.node.book.Address(id) == at { // no changed Options.Peers says otherwise
+	if g.node.book.Fact(id).Address == at && !members.Has(conf, id) {
 		return nil
 	}
 	return g.publish(ctx, id, at)

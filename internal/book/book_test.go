@@ -117,6 +117,11 @@ func TestChangedPeersAreNewerThanEarlierFacts(t *testing.T) {
 	require.Equal(t, "10.0.0.2:3", b.Address(2), "and are as they were")
 	learn(b, "10.0.0.2:4", 2)
 	require.Equal(t, "10.0.0.2:4", b.Address(2), "replicated later")
+	b.Learn(Facts{Addresses: map[uint64]Located{3: {Address: "10.0.0.3:1", Version: 1}}})
+	require.NoError(t, b.Save())
+	both := map[uint64]string{2: "10.0.0.2:3", 3: "10.0.0.3:2"}
+	require.Equal(t, "10.0.0.3:2", testBook(t, dir, both).Address(3), "a node that has joined is named for the first time")
+	require.Equal(t, "10.0.0.2:4", testBook(t, dir, both).Address(2))
 }
 
 // A node sends its book while another's differs, and falls silent when they are equal; to a
