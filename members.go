@@ -42,8 +42,13 @@ func (g *Group) Members() []Member {
 func (g *Group) members(conf *pb.ConfState) []Member { return membersOf(conf, g.node.address) }
 
 // Removed returns the ids that were removed from the group and do not come back, ascending, as far as this node has
-// heard.
-func (g *Group) Removed() []uint64 { return g.node.book.EveryBarred(g.id) }
+// heard. A member is not among them, also if a removal was refused, or if a recovery elsewhere gave the member up.
+func (g *Group) Removed() []uint64 {
+	here := g.Members()
+	return slices.DeleteFunc(g.node.book.EveryBarred(g.id), func(id uint64) bool {
+		return slices.ContainsFunc(here, func(m Member) bool { return m.ID == id })
+	})
+}
 
 // membersOf returns the members of a configuration, with their addresses.
 func membersOf(conf *pb.ConfState, address func(id uint64) string) []Member {
@@ -179,7 +184,7 @@ func (g *Group) Replace(ctx context.Context, old, id uint64, address string) err
 
 // SetAddress says where a member is from now on. A node that is started with another
 // [Options.Advertise] or [Options.Listen] says so by itself; SetAddress is for a member
-// that cannot.
+// that cannot, and for nodes whose Options.Peers have changed, to a wrong address.
 func (g *Group) SetAddress(ctx context.Context, id uint64, address string) error {
 	return g.change(ctx, fmt.Sprintf("set the address of %d", id), func(ctx context.Context) error {
 		conf, err := g.present(ctx)
@@ -431,7 +436,7 @@ func (g *Group) locate(ctx context.Context, conf *pb.ConfState, id uint64, at st
 			return refused("set address", fmt.Errorf("%w: %s is the address of node %d: give node %d one of its own, or move node %d first", ErrAddress, at, other, id, other))
 		}
 	}
-	if g.node.book.Fact(id).Address == at {
+	if g.node.book.Fact(id).Address == at && !members.Has(conf, id) {
 		return nil
 	}
 	return g.publish(ctx, id, at)

@@ -17,6 +17,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/placement"
+	"github.com/weftraft/weft/raft"
 )
 
 // placer looks at the groups of one node at intervals, and names the groups led here that another
@@ -24,6 +25,8 @@ import (
 //
 // A group does not move while the group recovers (a voter is silent, lags, or gets a snapshot),
 // while the members of the group change, and for some looks after a move or a change of members.
+// Nothing moves while a group is about to get a leader. A group that has none for long, as a majority is lost or this
+// node is no member, does not count.
 type placer struct {
 	options placement.Options
 	weight  func(Status) uint64
@@ -54,12 +57,16 @@ func (p *placer) plan(statuses []Status) []placement.Move {
 		})
 	}
 	p.weigh(statuses, groups)
+	groups = slices.DeleteFunc(groups, func(g placement.Group) bool { return g.Leader == raft.None && p.seen[g.ID].holds == 0 })
 	moves := placement.Plan(groups, p.options)
 	for _, m := range moves {
 		p.seen[m.Group].holds = p.settle()
 	}
 	return moves
 }
+
+// leaderless is how many times as long as for other changes all groups wait for one without a leader.
+const leaderless = 4
 
 func (p *placer) settle() int {
 	if p.looks > 0 {
@@ -74,6 +81,9 @@ func (p *placer) group(s Status) placement.Group {
 	was := p.seen[s.Group]
 	if was == nil || was.leader != s.Lead || !proto.Equal(was.conf, s.Members) {
 		was = &placedGroup{leader: s.Lead, conf: s.Members, holds: p.settle()}
+		if s.Lead == raft.None {
+			was.holds *= leaderless
+		}
 		p.seen[s.Group] = was
 	}
 	was.holds = max(was.holds-1, 0)
@@ -202,10 +212,12 @@ func (b *Balancer) Run(ctx context.Context) {
 
 // round looks once.
 func (b *Balancer) round(ctx context.Context) {
-	hosts := b.cfg.Hosts()
-	statuses := make([]Status, len(hosts))
-	for i, h := range hosts {
-		statuses[i] = h.Status().Status
+	var hosts []*Host
+	var statuses []Status
+	for _, h := range b.cfg.Hosts() {
+		if h.Err() == nil { // else the status is of a time when the group was in service here
+			hosts, statuses = append(hosts, h), append(statuses, h.Status().Status)
+		}
 	}
 	for _, m := range b.placer.plan(statuses) {
 		i := slices.IndexFunc(statuses, func(s Status) bool { return s.Group == m.Group })

@@ -48,6 +48,12 @@ func TestPlacerMovesGroupsOnlyWhenSettledAndHealthy(t *testing.T) {
 	require.Empty(t, settled(&placer{}, led(1, 2, nil), led(2, 2, nil), led(3, 2, nil)), "node 2 moves its own groups, node 1 must not")
 	require.Empty(t, settled(&placer{}, led(1, 1, nil), led(2, 1, nil), led(3, 0, nil)), "an election")
 
+	stuck := &placer{}
+	for range 11 {
+		require.Empty(t, stuck.plan([]Status{led(1, 1, nil), led(2, 1, nil), led(3, 0, nil)}))
+	}
+	require.Len(t, stuck.plan([]Status{led(1, 1, nil), led(2, 1, nil), led(3, 0, nil)}), 1, "group 3 has lost its majority, and holds up no other")
+
 	left := &placer{}
 	left.plan([]Status{led(1, 1, nil), led(2, 1, nil)})
 	left.plan([]Status{led(2, 1, nil)})

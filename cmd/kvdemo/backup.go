@@ -23,6 +23,7 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/node"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/files"
 )
 
 const (
@@ -187,8 +188,9 @@ func backupWith(file string, fill func(*os.File, *backupResult) error) (backupRe
 	}
 	if err != nil {
 		_ = os.Remove(f.Name()) // the first error counts
+		return r, err
 	}
-	return r, err
+	return r, files.SyncDir(filepath.Dir(file))
 }
 
 // fillBackup writes what a node sends, and begins anew if another node does.

@@ -30,8 +30,8 @@ func newCerts() *cobra.Command {
 		Short: "Make an authority and certificates for nodes, clients and administrators",
 		Long: "certs makes what serve and the client verbs want with --tls-cert, --tls-key and --tls-ca:\n" +
 			"ca.pem, and for each node, client and administrator a certificate and a key. An authority\n" +
-			"that is there is used; no file is overwritten. Keep ca-key.pem away from the nodes: it can\n" +
-			"make more.",
+			"that is there is used, and a new one lasts ten years; no file is overwritten. Keep ca-key.pem\n" +
+			"away from the nodes: it can make more.",
 		Example: "  kvdemo certs tls --nodes 1,2,3 --clients ann --admins ops\n" +
 			"  kvdemo serve ... --tls-cert tls/node-1.pem --tls-key tls/node-1-key.pem --tls-ca tls/ca.pem\n" +
 			"  kvdemo get ... --tls-cert tls/client-ann.pem --tls-key tls/client-ann-key.pem --tls-ca tls/ca.pem\n" +

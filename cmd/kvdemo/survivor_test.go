@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// files has the names and sizes of a directory's files.
-func files(t *testing.T, dir string) (list []string) {
+// sizes has the names and sizes of a directory's files.
+func sizes(t *testing.T, dir string) (list []string) {
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			var info os.FileInfo
@@ -62,10 +62,10 @@ func survive(t *testing.T, nodes, groups int) {
 	var all []survivor
 	for id := 1; id <= nodes; id++ {
 		s := survivor{file: filepath.Join(t.TempDir(), "survivor.backup")}
-		before := files(t, filepath.Join(data(id), "state"))
+		before := sizes(t, filepath.Join(data(id), "state"))
 		r := kvdemo(t.Context(), "", "backup", s.file, "--data", data(id), "--json")
 		require.Zero(t, r.code, r.err)
-		require.Equal(t, before, files(t, filepath.Join(data(id), "state")))
+		require.Equal(t, before, sizes(t, filepath.Join(data(id), "state")))
 		require.NoError(t, json.Unmarshal([]byte(r.out), &s))
 		require.Len(t, s.Ends, groups)
 		all = append(all, s)

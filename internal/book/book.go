@@ -154,9 +154,13 @@ func Load(o Config) (*Book, error) {
 	maps.Copy(b.also, old.Also)
 	maps.Copy(b.claims, old.Claims)
 	b.logged, b.noted = old.Logged, old.Peers
-	for id, address := range o.Peers {
-		if was, named := old.Peers[id]; named && was != address {
-			b.chosen[id] = override{Address: address, Over: b.facts.Addresses[id].Version}
+	for id, address := range o.Peers { // an entry that is new counts, too: all may have moved since they joined
+		was := old.Peers[id]
+		if was == address {
+			continue
+		}
+		b.chosen[id] = override{Address: address, Over: b.facts.Addresses[id].Version}
+		if was != "" {
 			b.remember(id, was)
 		}
 	}

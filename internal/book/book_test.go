@@ -117,6 +117,11 @@ func TestChangedPeersAreNewerThanEarlierFacts(t *testing.T) {
 	require.Equal(t, "10.0.0.2:3", b.Address(2), "and are as they were")
 	learn(b, "10.0.0.2:4", 2)
 	require.Equal(t, "10.0.0.2:4", b.Address(2), "replicated later")
+	b.Learn(Facts{Addresses: map[uint64]Located{3: {Address: "10.0.0.3:1", Version: 1}}})
+	require.NoError(t, b.Save())
+	both := map[uint64]string{2: "10.0.0.2:3", 3: "10.0.0.3:2"}
+	require.Equal(t, "10.0.0.3:2", testBook(t, dir, both).Address(3), "a node that has joined is named for the first time")
+	require.Equal(t, "10.0.0.2:4", testBook(t, dir, both).Address(2))
 }
 
 // A node sends its book while another's differs, and falls silent when they are equal; to a
@@ -218,18 +223,6 @@ func (lonely) Send([]wire.Message)                           {}
 func (lonely) Groups() []uint64                              { return nil }
 func (lonely) Propose(context.Context, uint64, []byte) error { return nil }
 
-// A gateway asks, and has nothing to say of members.
-func TestFactsOfAProcessInNoBookAreLeftOut(t *testing.T) {
-	b := testBook(t, t.TempDir(), map[uint64]string{1: "127.0.0.1:7", 2: "127.0.0.1:9"})
-	k := NewKeeper(b, lonely{}, "127.0.0.1:7", time.Millisecond)
-	removal, err := json.Marshal(note{Sum: 3, Facts: &Facts{Removed: map[uint64]map[uint64]bool{1: {3: true}}}})
-	require.NoError(t, err)
-	k.Receive(wire.Message{Group: NoteGroup, From: 101, To: 1, Body: wire.Note{Data: removal}})
-	require.False(t, b.Barred(1, 3))
-	k.Receive(wire.Message{Group: NoteGroup, From: 2, To: 1, Body: wire.Note{Data: removal}})
-	require.True(t, b.Barred(1, 3))
-}
-
 // A node is dialled at the address that the node itself has named, for a few notes. If nobody answers
 // there, because the note was an old one, the node is dialled at the address in the book again.
 func TestHintOfAnAddressDoesNotLast(t *testing.T) {
@@ -254,4 +247,18 @@ func TestHintOfAnAddressDoesNotLast(t *testing.T) {
 		<-done
 		require.Equal(t, []string{"127.0.0.1:10", "127.0.0.1:11", "127.0.0.1:10"}, dialled)
 	})
+}
+
+// A gateway asks for the book, and has nothing to say in it.
+func TestNotesOfGatewaysSayNothing(t *testing.T) {
+	b := testBook(t, t.TempDir(), map[uint64]string{1: "127.0.0.1:7", 2: "127.0.0.1:9"})
+	b.SetDial(func(uint64, string) {})
+	k := NewKeeper(b, lonely{}, "127.0.0.1:7", time.Millisecond)
+	for _, from := range []uint64{9, 2} {
+		require.False(t, b.Barred(1, 2))
+		data, err := json.Marshal(note{Sum: 3, Facts: &Facts{Removed: map[uint64]map[uint64]bool{1: {2: true}}}})
+		require.NoError(t, err)
+		k.Receive(wire.Message{Group: NoteGroup, From: from, To: 1, Body: wire.Note{Data: data}})
+	}
+	require.True(t, b.Barred(1, 2), "node 2 is in the book")
 }

@@ -181,7 +181,8 @@ func (k *Keeper) Receive(m wire.Message) {
 		return
 	}
 	if k.book.Address(m.From) == "" {
-		k.book.logger.Warn("a note of a process that is in no book, such as a gateway, is left out", "node", k.book.node, "from", m.From)
+		// A gateway: the transport refuses every other process that is in no book.
+		k.book.logger.Warn("a note of a process that is no node is left out", "node", k.book.node, "from", m.From)
 		return
 	}
 	hinted := false

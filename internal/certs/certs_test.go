@@ -84,6 +84,30 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
+// A certificate ends with its authority, also if it was renewed since, and says so before and afterwards.
+func TestCertificateEndsWithItsAuthority(t *testing.T) {
+	dir, now := t.TempDir(), time.Now()
+	require.NoError(t, Generate(dir, ValidFor(time.Hour), nodes(1)...))
+	ca, err := authority(dir, Validity{})
+	require.NoError(t, err)
+	require.Greater(t, ca.cert.NotAfter.Sub(now), 9*365*24*time.Hour)
+	c, err := NodeFiles(dir, 1).Load(now)
+	require.NoError(t, err)
+	require.WithinDuration(t, now.Add(time.Hour), c.NotAfter, time.Minute)
+	require.ErrorContains(t, Generate(dir, ValidFor(11*365*24*time.Hour), nodes(2)...), "make it good for fewer days, or make a new authority")
+
+	early := *ca.cert
+	early.NotAfter = now.Add(time.Minute)
+	cert, err := sign(&early, &early, ca.key, ca.key)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, caFile), encodeCert(cert), 0o600))
+	c, err = NodeFiles(dir, 1).Load(now)
+	require.NoError(t, err)
+	require.WithinDuration(t, early.NotAfter, c.NotAfter, time.Second)
+	_, err = NodeFiles(dir, 1).Load(now.Add(2 * time.Minute))
+	require.ErrorContains(t, err, `the certificate of its authority "CN=Weft" is good from`)
+}
+
 // A keyring follows its files, and keeps what it has while they are no good.
 func TestKeyring(t *testing.T) {
 	dir := t.TempDir()

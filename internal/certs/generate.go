@@ -40,11 +40,17 @@ func ValidFor(d time.Duration) Validity {
 	return Validity{NotBefore: now.Add(-time.Hour), NotAfter: now.Add(d)}
 }
 
+// authorityLasts is how long an authority lasts at least. All certificates end with it, however late they were made.
+const authorityLasts = 10 * 365 * 24 * time.Hour
+
 // newAuthority makes an authority with a new key.
 func newAuthority(name string, v Validity) (*issuer, error) {
 	key, serial, err := newKey()
 	if err != nil {
 		return nil, err
+	}
+	if least := v.NotBefore.Add(authorityLasts); least.After(v.NotAfter) {
+		v.NotAfter = least
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: name},
@@ -131,6 +137,10 @@ func (a *issuer) Issue(s Subject, v Validity) (certPEM, keyPEM []byte, err error
 	if err != nil {
 		return nil, nil, err
 	}
+	if end := a.cert.NotAfter; v.NotAfter.Truncate(time.Second).After(end) {
+		return nil, nil, fmt.Errorf("%w: the certificate of %s is to be good until %s, and that of its authority is until %s: make it good for fewer days, or make a new authority, in another directory",
+			ErrInvalid, uri, v.NotAfter.Format(time.RFC3339), end.Format(time.RFC3339))
+	}
 	key, serial, err := newKey()
 	if err != nil {
 		return nil, nil, err
@@ -197,7 +207,7 @@ func files(dir, name string) Files {
 }
 
 // Generate makes certificates in a directory: ca.pem and ca-key.pem, unless they
-// are there, and a certificate and a key for each subject: node-N.pem and
+// are there, good for ten years at least, and a certificate and a key for each subject: node-N.pem and
 // node-N-key.pem, client-NAME.pem and so on, or admin-NAME.pem and so on. Nothing is overwritten: to renew a
 // certificate, remove its two files first. Keys are readable by their owner
 // only; ca-key.pem is best kept elsewhere.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,25 +68,40 @@ func parseURI(uri *url.URL) (Identity, bool) {
 }
 
 // verify says which node a chain of certificates, leaf first, speaks for, if it
-// leads to one of the roots and is good for usage.
-func verify(chain []*x509.Certificate, roots *x509.CertPool, usage x509.ExtKeyUsage, now time.Time) (Identity, error) {
+// leads to one of the roots and is good for usage, and until when.
+func verify(chain []*x509.Certificate, roots *x509.CertPool, usage x509.ExtKeyUsage, now time.Time) (id Identity, end time.Time, err error) {
 	if len(chain) == 0 {
-		return Identity{}, fmt.Errorf("%w: there is no certificate", ErrInvalid)
+		return id, end, fmt.Errorf("%w: there is no certificate", ErrInvalid)
 	}
 	leaf := chain[0]
 	between := x509.NewCertPool()
 	for _, c := range chain[1:] {
 		between.AddCert(c)
 	}
-	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
-		return Identity{}, fmt.Errorf("%w: %s", ErrInvalid, explain(err, leaf, now))
+	ways, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{usage}})
+	if err != nil {
+		return id, end, fmt.Errorf("%w: %s", ErrInvalid, explain(err, leaf, now))
 	}
-	return identityOf(leaf)
+	id, err = identityOf(leaf)
+	return id, endOf(ways), err
+}
+
+// endOf returns when a certificate is not believed any more: at the first end in the way to an authority, of several
+// ways the last.
+func endOf(ways [][]*x509.Certificate) (end time.Time) {
+	for _, way := range ways {
+		first := slices.MinFunc(way, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
+		if first.NotAfter.After(end) {
+			end = first.NotAfter
+		}
+	}
+	return end
 }
 
 // explain says in words of our own why a certificate is not believed.
 func explain(err error, leaf *x509.Certificate, now time.Time) string {
 	var unknown x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
 	switch {
 	case now.After(leaf.NotAfter):
 		return fmt.Sprintf("the certificate has expired at %s", leaf.NotAfter.Format(time.RFC3339))
@@ -93,6 +109,8 @@ func explain(err error, leaf *x509.Certificate, now time.Time) string {
 		return fmt.Sprintf("the certificate is not valid before %s", leaf.NotBefore.Format(time.RFC3339))
 	case errors.As(err, &unknown):
 		return fmt.Sprintf("the certificate is not signed by an authority in the CA file (its issuer is %q)", leaf.Issuer)
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return fmt.Sprintf("the certificate of its authority %q is good from %s to %s", invalid.Cert.Subject, invalid.Cert.NotBefore.Format(time.RFC3339), invalid.Cert.NotAfter.Format(time.RFC3339))
 	}
 	return err.Error()
 }

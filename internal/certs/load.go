@@ -25,7 +25,7 @@ type Credentials struct {
 	Certificate tls.Certificate
 	// Identity is the node that it names.
 	Identity Identity
-	// NotAfter is when it expires.
+	// NotAfter is when others believe it no more: it expires, or its authority does.
 	NotAfter time.Time
 
 	roots *x509.CertPool
@@ -45,7 +45,7 @@ func (f Files) Load(now time.Time) (*Credentials, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Credentials{NotAfter: chain[0].NotAfter, roots: x509.NewCertPool()}
+	c := &Credentials{roots: x509.NewCertPool()}
 	for _, cert := range ca {
 		if !cert.IsCA {
 			return nil, fmt.Errorf("%w: CA file %s: %q is not a certificate of an authority", ErrInvalid, f.CA, cert.Subject)
@@ -61,7 +61,7 @@ func (f Files) Load(now time.Time) (*Credentials, error) {
 	}
 	// What others would not believe is an error here and now.
 	for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
-		if c.Identity, err = c.Verify(chain, usage, now); err != nil {
+		if c.Identity, c.NotAfter, err = verify(chain, c.roots, usage, now); err != nil {
 			return nil, fmt.Errorf("certificate file %s, with CA file %s: %w", f.Cert, f.CA, err)
 		}
 	}
@@ -71,7 +71,8 @@ func (f Files) Load(now time.Time) (*Credentials, error) {
 // Verify says which node a peer's chain of certificates, its own first, speaks
 // for, or why it is not believed. Usage is what the peer uses it for.
 func (c *Credentials) Verify(chain []*x509.Certificate, usage x509.ExtKeyUsage, now time.Time) (Identity, error) {
-	return verify(chain, c.roots, usage, now)
+	id, _, err := verify(chain, c.roots, usage, now)
+	return id, err
 }
 
 // Roots returns the authorities that are believed.

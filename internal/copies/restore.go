@@ -15,6 +15,7 @@ import (
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/storage"
 )
 
 // Restore is weft.Restore.
@@ -61,6 +62,9 @@ func (d *directory) begin(sm rawnode.StateMachine, begin replica.Refounding, in 
 	if err != nil {
 		return err
 	}
+	if err := d.log.AppendWait(context.Background(), storage.Write{HardState: replica.RestoreBegun()}); err != nil {
+		return err
+	}
 	if err := restoreWhole(sm, rawnode.SnapshotMeta{Index: begin.Index, Host: host}, in); err != nil {
 		return err
 	}
@@ -68,13 +72,13 @@ func (d *directory) begin(sm rawnode.StateMachine, begin replica.Refounding, in 
 	return d.log.AppendWait(context.Background(), *write)
 }
 
-// emptyLog returns an error unless there is no log.
+// emptyLog returns an error unless there is no log, or what an earlier attempt has left.
 func (d *directory) emptyLog() error {
 	hs, _, err := d.log.InitialState()
 	if err != nil {
 		return err
 	}
-	if last, err := d.log.LastIndex(); err != nil || last > 0 || !raft.IsEmptyHardState(hs) {
+	if last, err := d.log.LastIndex(); err != nil || last > 0 || !raft.IsEmptyHardState(hs) && !replica.IsRestoreBegun(hs, last) {
 		return errors.Join(err, fmt.Errorf("%w: group %d has a log of %d entries in %s: restore into an empty directory", rawnode.ErrState, d.Group, last, d.Dir))
 	}
 	return nil

@@ -13,8 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-import ()
-
 func TestWaitWithoutABoundIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines bytes.Buffer

@@ -187,8 +187,8 @@ func (i *inbox) answer() {
 }
 
 // check looks for data that a leader must not put into its log, because the log's
-// readers cannot decode the data and stop there. The result is a verdict against the
-// proposal, or none, and an error if the proposal is malformed.
+// readers cannot decode the data and stop there, or because a gateway has no say in the data.
+// The result is a verdict against the proposal, or none, and an error if the proposal is malformed.
 func (i *inbox) check(from uint64, p wire.Proposal) (wire.Verdict, error) {
 	malformed := func(format string, args ...any) (wire.Verdict, error) {
 		reason := fmt.Sprintf(format, args...)
@@ -223,11 +223,11 @@ func (i *inbox) check(from uint64, p wire.Proposal) (wire.Verdict, error) {
 	if env.id != p.ID {
 		return malformed("proposal %v contains %v", p.ID, env.id)
 	}
+	if !members.Has(i.host.conf, from) && slices.ContainsFunc(env.commands, marked.Is) {
+		return malformed("a command begins with %q: such a command says where members are, and who is none any more, and node %d is no member", marked.Mark, from)
+	}
 	if env.id.Sequence-env.floor > maxWindow || i.host.origins.applied(env.id) {
 		return wire.Verdict{Outcome: wire.Busy, Term: i.state.Term}, nil // until the origin knows more
-	}
-	if slices.ContainsFunc(env.commands, marked.Is) && !members.Has(i.host.conf, from) {
-		return wire.Verdict{Outcome: wire.Busy, Term: i.state.Term}, nil // until the origin is a member: a gateway never is
 	}
 	return wire.Verdict{}, nil
 }

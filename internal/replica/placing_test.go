@@ -100,7 +100,7 @@ func TestSlowLeaderStaysIfNoFastMemberCouldLead(t *testing.T) {
 		},
 		"stalled": func(p *placed) {
 			p.nodes[3].full = true
-			p.nodes[3].r.Stalled(fmt.Errorf("no room"))
+			_ = p.nodes[3].r.Stalled(fmt.Errorf("no room"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestSlowLeaderStaysIfNoFastMemberCouldLead(t *testing.T) {
 			for range 20 {
 				p.serve(electionTicks)
 				if p.nodes[3].full {
-					p.nodes[3].r.Stalled(fmt.Errorf("no room"))
+					_ = p.nodes[3].r.Stalled(fmt.Errorf("no room"))
 				}
 			}
 			require.Equal(t, uint64(1), p.leader())

@@ -46,6 +46,8 @@ func PrepareLog(cfg Config) (*storage.Write, error) {
 	switch {
 	case cfg.Applied == 0 && last == 0 && raft.IsEmptyHardState(hs):
 		return beginning(cfg.Peers), nil
+	case IsRestoreBegun(hs, last):
+		return nil, fmt.Errorf("%w: a restore was begun here and has not ended: call Restore again, or begin with an empty directory", ErrState)
 	case cfg.Applied == 0 && base > firstMark.index:
 		return nil, fmt.Errorf("%w: the state machine is empty, the log begins behind index %d: restore the state's directory, or replace the node", ErrState, base)
 	case cfg.Applied == 0:

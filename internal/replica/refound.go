@@ -89,6 +89,18 @@ func (f Refounding) Begin() (host []byte, log *storage.Write, err error) {
 	}, nil
 }
 
+// RestoreBegun is what a log has, and nothing else, while a state is restored with which the log is to begin. Without it a
+// node whose restore was interrupted would look like one that was never started, and begin an empty group. Term 1 ends with
+// the write that begins the log, and no message has it.
+func RestoreBegun() *pb.HardState {
+	return &pb.HardState{Term: new(firstMark.term), Vote: new(raft.None), Commit: new(uint64(0))}
+}
+
+// IsRestoreBegun reports whether a log has [RestoreBegun] and nothing else.
+func IsRestoreBegun(hs *pb.HardState, last uint64) bool {
+	return last == 0 && hs.GetTerm() == firstMark.term && hs.GetVote() == raft.None && hs.GetCommit() == 0
+}
+
 // Founded is what the host's bytes say of a group.
 type Founded struct {
 	Index, Term uint64

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/storage"
 )
 
 func TestProposeAtEveryNode(t *testing.T) {
@@ -448,7 +449,11 @@ func TestPrepareLog(t *testing.T) {
 	_, err = New(cfg)
 	require.NoError(t, err)
 
+	begun := newMemLog()
+	require.NoError(t, begun.Append(storage.Write{HardState: RestoreBegun()}, nil))
 	for want, cfg := range map[string]Config{
+		"a restore was begun here":               {Settings: Settings{ID: 1, Log: begun, Peers: []uint64{1, 2}}},
+		"and has not ended: call Restore again":  {Settings: Settings{Log: begun}, Applied: 50, HostState: h.encode()},
 		"the log is empty":                       {Settings: Settings{Log: newMemLog()}, Applied: 50, HostState: h.encode()},
 		"the state machine is empty":             {Settings: Settings{Log: log}},
 		"the state machine is at index 20":       {Settings: Settings{Log: log}, Applied: 20, HostState: h.encode()},

@@ -5,6 +5,7 @@ package front_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -65,6 +66,23 @@ func TestMemberMovesWhileAMajorityIsDown(t *testing.T) {
 	}
 	knowEachOther(t, all)
 	require.Len(t, leader.read(t), 4)
+}
+
+// An operator mistypes an address in the options of a restart, and then sets the right one, which the group has had all the
+// time.
+func TestAddressIsSetAgainstAMistakeInTheOptions(t *testing.T) {
+	all := startCluster(t, 3)
+	right := all[2].node.Address()
+	require.NoError(t, all[3].group.SetAddress(within(t), 2, right))
+	all[1].propose(t, "node 1 has the address from the log")
+	all[1].stop(t)
+	all[1].options.Peers = maps.Clone(all[1].options.Peers)
+	all[1].options.Peers[2] = addressesOf(t, 2)[2]
+	all[1].start(t)
+	require.NotEqual(t, right, all[1].node.Addresses()[2])
+	require.NoError(t, all[3].group.SetAddress(within(t), 2, right))
+	eventually(t, func() bool { return all[1].node.Addresses()[2] == right }, "the address is newer than the options")
+	all[1].propose(t, "after")
 }
 
 // An operator sets the address of a member that runs and knows better: the member's own word counts

@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft"
+	"github.com/weftraft/weft/internal/book"
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
 	"github.com/weftraft/weft/rawnode/state"
@@ -41,6 +43,12 @@ func openGateway(t testing.TB, id uint64, all map[uint64]*member, peers ...uint6
 
 // openGatewayIn opens a gateway in a zone.
 func openGatewayIn(t testing.TB, zone string, id uint64, all map[uint64]*member, peers ...uint64) *weft.Group {
+	g, err := gatewayNode(t, zone, id, all, peers...).Group(1, nil)
+	require.NoError(t, err)
+	return g
+}
+
+func gatewayNode(t testing.TB, zone string, id uint64, all map[uint64]*member, peers ...uint64) *weft.Node {
 	o := weft.Options{Gateway: true, Cluster: testCluster, ID: id, Zone: zone, Listen: "127.0.0.1:0", Peers: map[uint64]string{}, TickInterval: 10 * time.Millisecond}
 	for _, peer := range peers {
 		o.Peers[peer] = all[peer].options.Peers[peer]
@@ -48,9 +56,7 @@ func openGatewayIn(t testing.TB, zone string, id uint64, all map[uint64]*member,
 	n, err := weft.Open(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close(context.Background())) })
-	g, err := n.Group(1, nil)
-	require.NoError(t, err)
-	return g
+	return n
 }
 
 func linesOf(t testing.TB, g *weft.Group, options ...weft.ReadOption) (lines []string) {
@@ -387,4 +393,41 @@ type strange struct{ weft.Calls }
 
 func (s strange) ReadWith(_ context.Context, o rawnode.ReadOptions) (weft.ReadResult, error) {
 	return s.Calls.ReadWith(context.Background(), o)
+}
+
+// A gateway with all its rights, and a program of an attacker's, cannot tell nodes where others are, or that they were removed.
+func TestGatewayDecidesNothingAboutMembers(t *testing.T) {
+	all := startCluster(t, 3)
+	knowEachOther(t, all)
+	n := gatewayNode(t, "", 9, all, 1, 2, 3)
+	g, err := n.Group(1, nil)
+	require.NoError(t, err)
+	_, err = g.Propose(within(t), []byte("a line"))
+	require.NoError(t, err)
+
+	lies := book.Facts{
+		Addresses: map[uint64]book.Located{2: {Address: "127.0.0.1:1", Version: 1 << 40}},
+		Removed:   map[uint64]map[uint64]bool{1: {1: true, 2: true, 3: true}},
+	}
+	command, err := lies.Command()
+	require.NoError(t, err)
+	_, err = g.Gateway().Propose(within(t), command)
+	require.ErrorIs(t, err, weft.ErrRefused)
+	require.ErrorContains(t, err, "is no member")
+
+	note, err := json.Marshal(map[string]any{"sum": 1, "facts": lies})
+	require.NoError(t, err)
+	for id := range all {
+		received := func() uint64 { return all[id].node.Transport().Stats().Peers[9][wire.ClassBackground].ReceivedMessages }
+		before := received()
+		n.Transport().Send([]wire.Message{{Group: book.NoteGroup, From: 9, To: id, Body: wire.Note{Data: note}}})
+		eventually(t, func() bool { return received() > before }, "node %d gets the note", id)
+	}
+	for range 10 {
+		for id, m := range all {
+			m.propose(t, "still here")
+			require.Empty(t, m.group.Removed(), "node %d", id)
+			require.Equal(t, all[2].options.Peers[2], m.node.Addresses()[2])
+		}
+	}
 }

@@ -348,8 +348,9 @@ func TestRecoveryIsTakenBack(t *testing.T) {
 // the node cannot lead without the other.
 func TestLastOfTwoIsRecoveredBehindAnUncommittedRemoval(t *testing.T) {
 	all := startCluster(t, 2)
-	lines := all[1].propose(t, "a line")
+	all[1].propose(t, "a line")
 	knowEachOther(t, all)
+	var lines int
 	remove := &pb.ConfChange{Type: pb.ConfChangeRemoveNode.Enum(), NodeId: new(uint64(2))}
 	for {
 		eventually(t, func() bool {

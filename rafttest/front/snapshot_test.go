@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft"
+	"github.com/weftraft/weft/rawnode"
 )
 
 // writers propose lines until they are stopped, each one after the other, and know which
@@ -181,6 +182,12 @@ func TestDamagedSnapshotsAreRefusedAndNothingBegins(t *testing.T) {
 	for _, length := range []int{0, 1, 20, 100, 200, len(whole) / 2, len(whole) - 9, len(whole) - 8, len(whole) - 1} {
 		require.ErrorIs(t, restore(bytes.NewReader(whole[:length])), weft.ErrSnapshot, "cut at %d of %d", length, len(whole))
 	}
+	node, err := weft.Open(m.options)
+	require.NoError(t, err)
+	_, err = node.Group(1, newJournal(t, filepath.Join(m.options.Dir, "state")))
+	require.ErrorIs(t, err, rawnode.ErrState)
+	require.ErrorContains(t, err, "a restore was begun here and has not ended", "no empty group begins")
+	require.NoError(t, node.Close(within(t)))
 	for at := 0; at < len(whole); at += len(whole)/50 + 1 {
 		damaged := slices.Clone(whole)
 		damaged[at] ^= 0x10

@@ -14,6 +14,7 @@ const (
 	fatesFile   = "internal/replica/fates.go"
 	inboxFile   = "internal/replica/inbox.go"
 	leadingFile = "internal/replica/leading.go"
+	keeperFile  = "internal/book/keeper.go"
 )
 
 // brief says that seeds of TestGatesBrief find a bug, so many at most.
@@ -56,6 +57,10 @@ var gateways = []bug{
 		edit("if !found || r.Life != g.cfg.Boot {", "if !found {"), "TestGatewayTakesNoAnswerToAnEarlierLife", 0},
 	{"a gateway sends for a term that is over", gatewayFile,
 		edit(" || g.term < g.outbox.lastTerm {", " {"), "TestGatewaySendsNothingForATermThatIsOver", 0},
+	{"a gateway proposes who was removed", inboxFile,
+		edit("if !members.Has(i.host.conf, from) && slices", "if from == 0 && slices"), "TestGatewayProposesNoCommandOfThePackages", 0},
+	{"a gateway says in a note who was removed", keeperFile,
+		edit(`if k.book.Address(m.From) == "" {`, `if m.From == 0 {`), "TestNotesOfGatewaysSayNothing", 0},
 	{"a gateway moves into its zone with batches under way", gatewayFile,
 		edit("g.ticks < g.drains && len(g.outbox.batches) == 0", "g.ticks < g.drains"), "TestGatewayLosesNoResultByAMove", 0},
 	{"a gateway moves to a near node that knows no leader", gatewayFile,

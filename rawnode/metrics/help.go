@@ -262,7 +262,7 @@ var help = map[string]string{
 	"transport.MemoryRefusals":    "Connections closed for a message too large to decode.",
 	"transport.Strangers":         "now: Connections that have not said who they are.",
 	"transport.CertificateErrors": "Times changed certificate files were not usable.",
-	"transport.CertificateExpiry": "now: End of this node's certificate.",
+	"transport.CertificateExpiry": "now: End of this node's certificate, or of its authority.",
 
 	"peer.ReceiveBytes": "now: Bytes of the peer's frames in memory.",
 

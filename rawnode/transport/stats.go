@@ -133,7 +133,7 @@ type Stats struct {
 	// CertificateErrors counts connections for which the certificate from before
 	// was used, because the files of Config.TLS had changed and were no good.
 	CertificateErrors uint64
-	// CertificateExpiry is when this node's certificate expires; 0 without TLS.
+	// CertificateExpiry is when this node's certificate expires, or its authority does; 0 without TLS.
 	CertificateExpiry time.Time
 }
 
