@@ -224,7 +224,9 @@ func (i *inbox) check(from uint64, p wire.Proposal) (wire.Verdict, error) {
 		return malformed("proposal %v contains %v", p.ID, env.id)
 	}
 	if !members.Has(i.host.conf, from) && slices.ContainsFunc(env.commands, marked.Is) {
-		return malformed("a command begins with %q: such a command says where members are, and who is none any more, and node %d is no member", marked.Mark, from)
+		// Of a gateway, or of a node that was a member a moment ago, which is no fault.
+		return wire.Verdict{Outcome: wire.Malformed, Term: i.state.Term, Reason: fmt.Sprintf(
+			"a command begins with %q: such a command says where members are, and who is none any more, and node %d is no member", marked.Mark, from)}, nil
 	}
 	if env.id.Sequence-env.floor > maxWindow || i.host.origins.applied(env.id) {
 		return wire.Verdict{Outcome: wire.Busy, Term: i.state.Term}, nil // until the origin knows more
