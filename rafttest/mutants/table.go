@@ -156,6 +156,8 @@ var table = []bug{
 		edit("	return all.releasedBy(all.id) < last\n", "	return false\n"), "TestLostReportsAfterARestart", 0},
 	{"a member whose report is lost never coded, whatever others report", "raft/internal/coding/accounts.go",
 		edit("a.capable && a.released < last && ", "a == nil && "), "TestLostReportsAfterARestart", 0},
+	{"a change of the members waits for a report that was lost", "raft/internal/coding/members.go",
+		edit("		ch.askReports()\n", ""), "TestLostReportsAfterARestart", 0},
 	{"a log that its host compacts during a check of members cannot be read", "raft/internal/coding/members.go",
 		edit("	case errors.Is(v.err, errLater):\n", "	case errors.Is(nil, errLater):\n"), "TestLogIsCompactedDuringACheck", 0},
 	{"the log is read for each proposal while a change of the members waits", "raft/internal/coding/check.go",

@@ -41,8 +41,8 @@ type checked struct {
 	// as long as the members are the same, because logs grow and nothing released comes back.
 	okTo uint64
 	// failedAt is the tick of the last failure, snapshotAt the tick of the last
-	// question for a snapshot.
-	failedAt, snapshotAt int
+	// question for a snapshot, reportsAt that of the last question for reports.
+	failedAt, snapshotAt, reportsAt int
 	// raisedTo is the last carrier for the entries that failed then, noLimit if none was
 	// appended.
 	raisedTo uint64

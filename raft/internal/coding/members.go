@@ -54,6 +54,7 @@ func (ch *changes) work() {
 	check.okTo = v.okTo
 	if !v.ok() {
 		check.ledger.seek(ch.node, 0) // entries that were not looked at may be plain
+		ch.askReports()
 	}
 	// Perhaps no member can restore these any more: they are not tried again.
 	maps.DeleteFunc(check.headers, func(i uint64, _ *record) bool { return i <= v.okTo })
@@ -130,12 +131,27 @@ func (ch *changes) raiseCommitted(recs []*record) {
 	ch.Ask(extend.Effect{Do: extend.Spread})
 }
 
+// askReports has the voters to come that are without a report acknowledge again, once in an
+// election timeout: their reports may be lost, and an idle member sends no other.
+func (ch *changes) askReports() {
+	check := ch.check
+	if ch.ticks-check.reportsAt < ch.cfg.ElectionTick {
+		return
+	}
+	check.reportsAt = ch.ticks
+	for _, id := range check.voters.Slice() {
+		if a := check.of[id]; a != nil && a.known && !a.capable {
+			ch.Ask(extend.Effect{Do: extend.Probe, To: id})
+		}
+	}
+}
+
 // askRelease has the voters to come that have not released entries up to index make
 // snapshots, because no idle host makes any by itself. The members that released the
 // entries left too few units, so a check of members fails until enough of the others
 // have released them.
 func (ch *changes) askRelease(index uint64) {
-	for id := range ch.check.voters {
+	for _, id := range ch.check.voters.Slice() {
 		switch a := ch.check.of[id]; {
 		case id == ch.id:
 			ch.reports.askForSnapshot(index)
