@@ -46,8 +46,8 @@ func TestMalformedMessages(t *testing.T) {
 		"snapshot with impossible members": {msg(pb.MsgSnap, &pb.Message{Snapshot: &pb.Snapshot{Metadata: &pb.SnapshotMetadata{
 			Index: new(uint64(50)), Term: new(uint64(5)), ConfState: &pb.ConfState{Voters: []uint64{1}, Learners: []uint64{1}}}}}),
 			"cannot be restored"},
-		"snapshot of a later term": {snapshot(6, 50), "snapshot 6/50 from 2, a leader of term 5"},
-		"snapshot out of reach":    {snapshot(5, math.MaxUint64), "the index can be at most"},
+		"snapshot of a term out of reach":   {snapshot(math.MaxUint64, 50), "term and index can be at most"},
+		"snapshot of an index out of reach": {snapshot(5, math.MaxUint64), "term and index can be at most"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStorage(t, 1, 2, 3)

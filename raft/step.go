@@ -58,8 +58,8 @@ func (r *raft) checkShape(m *pb.Message) error {
 	case pb.MsgApp:
 		return checkEntries(ecraft.ID{Term: m.GetLogTerm(), Index: m.GetIndex()}, m.GetEntries(), m.GetTerm())
 	case pb.MsgSnap:
-		if id := snapshotID(m.GetSnapshot()); id.Term > m.GetTerm() || id.Index > maxIndex {
-			return fmt.Errorf("%w: snapshot %v from %x, a leader of term %d; the index can be at most %d", ErrMalformedMessage, id, m.GetFrom(), m.GetTerm(), uint64(maxIndex))
+		if id := snapshotID(m.GetSnapshot()); id.Term > maxTerm || id.Index > maxIndex {
+			return fmt.Errorf("%w: snapshot %v from %x; term and index can be at most %d", ErrMalformedMessage, id, m.GetFrom(), uint64(maxIndex))
 		}
 	case pb.MsgProp:
 		if len(m.GetEntries()) == 0 {
