@@ -95,6 +95,7 @@ func (f *finale) tailTime() time.Duration {
 // comes back later.
 func (f *finale) look() {
 	s := f.s
+	f.startMembers() // before the look: a group with members yet to start is not live
 	wrong := f.unfinished()
 	switch {
 	case wrong == "" && !s.end.live:
@@ -114,7 +115,6 @@ func (f *finale) look() {
 		s.fail(liveness, "%v after the last fault: %s", s.Now()-s.plan.duration, wrong)
 		return
 	}
-	f.startMembers()
 	f.leaveJoint()
 	f.propose()
 	f.shutRemoved()
