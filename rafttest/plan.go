@@ -243,9 +243,10 @@ func (p *plan) String() string {
 		return fmt.Sprintf("%s joints:%v", bare.String(), j)
 	}
 	if l := p.leased; l != nil {
-		bare := *p
-		bare.leased = nil
-		return fmt.Sprintf("%s leased:%+v", bare.String(), *l)
+		bare, leased := *p, *l
+		tuner := leased.cfg.Tuner
+		bare.leased, leased.tuning, leased.cfg.Tuner = nil, world.Draws{}, nil // pointers would be printed
+		return fmt.Sprintf("%s leased:%+v tuner:%+v", bare.String(), leased, tuner)
 	}
 	if p.coded == nil {
 		return fmt.Sprintf("%+v", *p)

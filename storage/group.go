@@ -92,8 +92,9 @@ func (g *Group) Identity() Identity { return g.e.opts.Identity }
 // mistake.
 //
 // Acquire waits until the writes of an earlier user have ended, because the Storage methods
-// show them before they are durable, and a new user takes for durable what it finds. With
-// [Options.Manual] it returns [ErrBusy] instead.
+// show them before they are durable, and a new user takes for durable what it finds. Nothing
+// bounds the wait while the disk hangs. With [Options.Manual] it returns [ErrBusy] instead.
+// Of an engine that takes no more it returns the reason, such as [ErrClosed].
 func (g *Group) Acquire() (release func(), err error) {
 	if !g.taken.CompareAndSwap(false, true) {
 		return nil, fmt.Errorf("%w: group %d: another user of it in this process has not ended; give each a group of its own", ErrTaken, g.id)

@@ -119,8 +119,8 @@ func newOutbox(c *calls, around aroundOutbox, newest uint64) outbox {
 	return o
 }
 
-// bootSpread bounds how far a boot is behind the one that it was raised above, in nanoseconds of a clock: a clock that is right again
-// is soon beyond.
+// bootSpread bounds by how much a raised boot exceeds the newer one, in nanoseconds of a clock: a clock that is right again
+// soon tells more.
 const bootSpread = 1 << 30
 
 // raiseBoot raises the boot above a newer one, as after a start with a clock that was set back. Two such starts may know the same
