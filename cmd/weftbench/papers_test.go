@@ -28,9 +28,11 @@ func TestPapersListsRunsAndRefuses(t *testing.T) {
 	require.Contains(t, out, "published: added to a request and an answer: 16 B and 8 B")
 	kvdemo, err := built()
 	require.NoError(t, err)
-	out, err = run("--net", "real", "--quick", "--figure", "flexraft/9", "--kvdemo", kvdemo, "--data", t.TempDir())
-	require.NoError(t, err, out)
-	require.Regexp(t, `5 +1 +64 KB .* → .*x`, out)
+	for figure, row := range map[string]string{"flexraft/9": `5 +1 +64 KB .* → .*x`, "crossword/8": `two lag .* → .*x`} {
+		out, err = run("--net", "real", "--quick", "--figure", figure, "--kvdemo", kvdemo, "--data", t.TempDir())
+		require.NoError(t, err, out)
+		require.Regexp(t, row, out)
+	}
 	for want, args := range map[string][]string{
 		"no row": {"--figure", "moon"},
 		"--net":  {"--net", "moon"},

@@ -56,7 +56,7 @@ var crossword = []Row{
 		Ours:      adaptiveOurs + "; no disks: what followers must store is what the leader sends", By: "adaptive", Run: breakdown},
 	{Paper: "crossword", Number: "8", Title: "a trace of adaptability", Setting: "15 clients, puts of 64 KB, then 4 KB; links of 1 Gbit/s, then 100 Mbit/s, then 1 Gbit/s; then two servers with a tenth of bandwidth and ten times the delay; 15 s each", Sides: crosswordSide, Metric: "throughput, a point a second",
 		Published: []Claim{{"Crossword", "the best of the others at all times"}},
-		Ours:      adaptiveOurs, By: "adaptive", Run: adapt,
+		Ours:      adaptiveOurs, By: "adaptive", Run: adapt, Real: adaptByProcesses,
 		Behind: "full copies need two answers of the two near followers only; Weft leaves the lagging followers out as well, and takes some seconds to fill their windows"},
 	{Paper: "crossword", Number: "9", Title: "the leader is lost twice", Setting: "5 servers, 15 clients, 64 KB; the leader crashes after 15 s and after 55 s; timeouts of 1.5 s", Sides: crosswordSide, Metric: "throughput, a point a second",
 		Published: []Claim{{"MultiPaxos, Raft", "a gap of the timeout and an election"}, {"Crossword", "a gap about twice as long"}, {"RSPaxos", "a far longer gap; nothing after the second"}, {"CRaft", "the longest gap: entries are stored again, whole"}},

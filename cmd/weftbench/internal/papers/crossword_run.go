@@ -156,28 +156,66 @@ func breakdown(b *Bench) (*Result, error) {
 	return result(put, sent), nil
 }
 
+// phase is a part of the trace: what clients put, and over which links.
+type phase struct {
+	name string
+	size int
+	rate float64 // of a node's card
+	// laggard, unless 0, is the rate of the links of the last two followers, whose delay is ten times the others'.
+	laggard float64
+}
+
+var phases = []phase{
+	{"64 KB", 64 << 10, gbit, 0},
+	{"4 KB", 4 << 10, gbit, 0},
+	{"100 Mbit/s", 4 << 10, gbit / 10, 0},
+	{"1 Gbit/s", 4 << 10, gbit, 0},
+	{"two lag", 4 << 10, gbit, gbit / 10},
+}
+
+// begin has a simulated cluster be in a phase.
+func (p phase) begin(s *adaptive.Setting, c adaptive.Cluster) {
+	s.Sizes = []int{p.size}
+	c.Change(func(n *adaptive.Network) {
+		n.Egress = p.rate
+		for i := range n.Links[2:] {
+			if l := &n.Links[2+i]; p.laggard > 0 {
+				l.Delay, l.Rate = 10*l.Delay, p.laggard
+			}
+		}
+	})
+}
+
+// through has a setting go through phases of so many seconds.
+func through(phases []phase, s *adaptive.Setting, seconds int) {
+	s.Sizes, s.Time = []int{phases[0].size}, time.Duration(len(phases)*seconds+1)*time.Second
+	for i, p := range phases[1:] {
+		s.At = append(s.At, adaptive.Change{At: time.Duration((i+1)*seconds) * time.Second, Do: p.begin})
+	}
+}
+
+// settledIn is the mean of the last two thirds of a phase of a trace.
+func settledIn(trace []float64, i, seconds int) float64 {
+	return average(trace[i*seconds+seconds/3 : (i+1)*seconds])
+}
+
+// line draws a trace.
+func line(side string, trace []float64) svg.Series {
+	s := svg.Series{Name: side, Y: trace}
+	for i := range trace {
+		s.X = append(s.X, float64(i))
+	}
+	return s
+}
+
 // adapt is the trace of a changing load and network.
 func adapt(b *Bench) (*Result, error) {
-	s := b.setting(regional, 5, 64<<10)
-	phase := 15 * time.Second
+	s, seconds := b.setting(regional, 5, phases[0].size), 15
 	if b.Short {
-		phase = 2 * time.Second
+		seconds = 2
 	}
-	s.Gets, s.Warm, s.Time = 0, 0, 5*phase+time.Second
-	links := func(do func(n *adaptive.Network)) func(*adaptive.Setting, adaptive.Cluster) {
-		return func(_ *adaptive.Setting, c adaptive.Cluster) { c.Change(do) }
-	}
-	s.At = []adaptive.Change{
-		{At: phase, Do: func(s *adaptive.Setting, _ adaptive.Cluster) { s.Sizes = []int{4 << 10} }},
-		{At: 2 * phase, Do: links(func(n *adaptive.Network) { n.Egress = gbit / 10 })},
-		{At: 3 * phase, Do: links(func(n *adaptive.Network) { n.Egress = gbit })},
-		{At: 4 * phase, Do: links(func(n *adaptive.Network) {
-			for i := range n.Links[2:] {
-				l := &n.Links[2+i]
-				l.Delay, l.Rate = 10*l.Delay, gbit/10
-			}
-		})},
-	}
+	s.Gets, s.Warm = 0, 0
+	through(phases, &s, seconds)
 	g := newGrid("throughput as load and network change", "phase", "ops a second, the last two thirds", true)
 	chart := svg.Chart{Title: "throughput as load and network change", X: "seconds", Y: "ops a second"}
 	for _, side := range crosswordSides() {
@@ -185,14 +223,9 @@ func adapt(b *Bench) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		line := svg.Series{Name: side.Name, Y: out.Trace}
-		for i := range out.Trace {
-			line.X = append(line.X, float64(i))
-		}
-		chart.Series = append(chart.Series, line)
-		for i, name := range []string{"64 KB", "4 KB", "100 Mbit/s", "1 Gbit/s", "two lag"} {
-			per := int(phase / time.Second)
-			g.put(name, side.Name, average(out.Trace[i*per+per/3:(i+1)*per]))
+		chart.Series = append(chart.Series, line(side.Name, out.Trace))
+		for i, p := range phases {
+			g.put(p.name, side.Name, settledIn(out.Trace, i, seconds))
 		}
 	}
 	res := result(g)

@@ -34,19 +34,8 @@ var shown = []string{"crossword/6c", "crossword/7a", "crossword/8", "flexraft/10
 
 // Write writes the page, the data and the pictures into a directory of documents.
 func Write(dir string, list []Measured, seed uint64) error {
-	pictures := filepath.Join(dir, "data", "papers")
-	if err := os.MkdirAll(pictures, 0o755); err != nil {
-		return err
-	}
 	for _, m := range list {
-		if m.Result == nil || len(m.Result.Charts) == 0 {
-			continue
-		}
-		picture, err := m.Result.Charts[0].SVG()
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.ID(), err)
-		}
-		if err := os.WriteFile(filepath.Join(pictures, m.picture()), picture, 0o644); err != nil {
+		if err := m.draw(dir, m.picture()); err != nil {
 			return err
 		}
 	}
@@ -56,8 +45,27 @@ func Write(dir string, list []Measured, seed uint64) error {
 	return os.WriteFile(filepath.Join(dir, "papers.md"), []byte(page(list)), 0o644)
 }
 
+// draw writes a row's picture, if it has one.
+func (m *Measured) draw(dir, name string) error {
+	if m.Result == nil || len(m.Result.Charts) == 0 {
+		return nil
+	}
+	picture, err := m.Result.Charts[0].SVG()
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.ID(), err)
+	}
+	pictures := filepath.Join(dir, "data", "papers")
+	if err := os.MkdirAll(pictures, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(pictures, name), picture, 0o644)
+}
+
 // picture is the name of a row's picture.
 func (r *Row) picture() string { return r.Paper + "-" + r.Number + ".svg" }
+
+// realPicture is the name of its picture of processes.
+func (r *Row) realPicture() string { return r.Paper + "-" + r.Number + "-real.svg" }
 
 // page is the page: what is run, how Weft compares, and the main pictures.
 func page(list []Measured) string {
@@ -195,8 +203,8 @@ func (r *Row) anchor() string {
 	return b.String()
 }
 
-// tables writes what was measured, and the outcome.
-func (m *Measured) tables(b *strings.Builder) {
+// tables writes what was measured, the outcome, and a link to its picture, if there is one.
+func (m *Measured) tables(b *strings.Builder, picture string) {
 	for _, t := range m.Result.Tables {
 		fmt.Fprintf(b, "\n%s\n\n", strings.TrimSuffix(strings.TrimSuffix(t.Title, ":"), ".")+":")
 		for i, row := range t.Rows {
@@ -210,6 +218,9 @@ func (m *Measured) tables(b *strings.Builder) {
 		}
 	}
 	fmt.Fprintf(b, "\n%s.\n", capital(m.outcome(m.Result)))
+	if len(m.Result.Charts) > 0 {
+		fmt.Fprintf(b, "\n![%s](papers/%s)\n", m.Title, picture)
+	}
 }
 
 // WriteReal writes the data of rows that were run on this machine into a directory of documents. The page's other rows stay, and may be of
@@ -228,7 +239,10 @@ func WriteReal(dir string, list []Measured) error {
 	for _, m := range list {
 		if m.Result != nil {
 			var b strings.Builder
-			m.tables(&b)
+			m.tables(&b, m.realPicture())
+			if err := m.draw(dir, m.realPicture()); err != nil {
+				return err
+			}
 			sections[m.heading()] = b.String()
 		}
 	}
@@ -258,10 +272,7 @@ func data(list []Measured, seed uint64) string {
 			continue
 		}
 		fmt.Fprintf(&b, "\nOurs: %s. World: `weftbench %s`.\n", m.Ours, m.By)
-		m.tables(&b)
-		if len(m.Result.Charts) > 0 {
-			fmt.Fprintf(&b, "\n![%s](papers/%s)\n", m.Title, m.picture())
-		}
+		m.tables(&b, m.picture())
 	}
 	return b.String()
 }
