@@ -4,6 +4,8 @@
 package raft
 
 import (
+	"fmt"
+
 	"go.etcd.io/raft/v3/quorum"
 	pb "go.etcd.io/raft/v3/raftpb"
 )
@@ -110,6 +112,8 @@ func (c *candidate) step(m *pb.Message) error {
 	switch t := m.GetType(); {
 	case t == answer:
 		c.count(m)
+	case isFromLeader(t) && m.GetTerm() == 0: // to take its term over would be to forget terms and votes
+		return fmt.Errorf("%w: %s from %x has no term", ErrMalformedMessage, t, m.GetFrom())
 	case isFromLeader(t): // the sender has won this term
 		c.becomeFollower(m.GetTerm(), m.GetFrom())
 		return c.role.step(m)

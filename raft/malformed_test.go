@@ -87,6 +87,21 @@ func TestUnreadableConfChange(t *testing.T) {
 	require.False(t, rn.HasReady(), "nothing of the proposal is appended")
 }
 
+// A message of a leader without a term does not take a candidate back to term 0, in which it
+// would have voted for nobody.
+func TestCandidateKeepsItsTerm(t *testing.T) {
+	for _, typ := range []pb.MessageType{pb.MsgApp, pb.MsgHeartbeat, pb.MsgSnap} {
+		for _, role := range []raft.StateType{raft.StateCandidate, raft.StatePreCandidate} {
+			_, rn := nodeOf(t, role, false)
+			before := rn.Status().String()
+			err := rn.Step(&pb.Message{Type: typ.Enum(), From: new(uint64(2)), To: new(uint64(1))})
+			require.ErrorIs(t, err, raft.ErrMalformedMessage)
+			require.ErrorContains(t, err, typ.String()+" from 2 has no term")
+			require.Equal(t, before, rn.Status().String())
+		}
+	}
+}
+
 // A snapshot that does not name this node is ignored, however new it is.
 func TestSnapshotForOthers(t *testing.T) {
 	s := newStorage(t, 1, 2)
