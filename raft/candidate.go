@@ -40,7 +40,7 @@ func (c *candidate) tick() { c.tickTowardsElection() }
 
 // tickTowardsElection lets a tick pass at a node without a leader's powers.
 func (r *raft) tickTowardsElection() {
-	r.quietTicks++
+	r.countTick()
 	if r.quietTicks >= r.patience && !r.letsOthersCampaign() && r.promotable() {
 		r.quietTicks = 0
 		if err := r.Step(&request(pb.MsgHup).withFrom(r.id).msg); err != nil {

@@ -4,6 +4,7 @@
 package raft_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,6 +33,18 @@ func TestCandidateWaitsForItsOwnVote(t *testing.T) {
 		require.NoError(t, rn.Step(m))
 	}
 	require.Equal(t, raft.StateLeader, rn.BasicStatus().RaftState)
+}
+
+// A group may be idle for longer than ticks can be counted: its members still notice when their
+// leader is gone.
+func TestIdleGroupElectsAfterAnyTime(t *testing.T) {
+	rn := newNode(t, config(newStorage(t, 1, 2)))
+	raft.BeQuiet(rn, math.MaxInt32-1)
+	for range 3 {
+		rn.TickQuiesced()
+	}
+	rn.Tick()
+	require.Equal(t, raft.StateCandidate, rn.BasicStatus().RaftState)
 }
 
 // A refused vote names the last committed entry. A candidate takes its own log for committed up to there only if it has
