@@ -137,12 +137,14 @@ func (c *candidate) count(m *pb.Message) {
 // decide draws the consequence of the votes so far when the outcome is known.
 func (c *candidate) decide() {
 	switch result := c.members.Tally(c.votes); {
-	case !c.promotable(): // learned meanwhile that it has no vote
+	case c.members.Tracks() && !c.promotable(): // learned meanwhile that it has no vote
 		c.becomeFollower(c.term, None)
 	case result == quorum.VoteLost, result == quorum.VoteWon && c.pre && !c.extension.MayRun():
 		c.becomeFollower(c.term, None)
 	case result == quorum.VoteWon && c.pre:
 		c.runFor(election)
+	case result == quorum.VoteWon && c.members.Progress(c.id) == nil: // removed meanwhile; a learner may lead
+		c.becomeFollower(c.term, None)
 	case result == quorum.VoteWon && c.termIsDurable():
 		c.win()
 	}
