@@ -4,6 +4,8 @@
 package raft
 
 import (
+	"fmt"
+
 	"go.etcd.io/raft/v3/quorum"
 	pb "go.etcd.io/raft/v3/raftpb"
 )
@@ -38,7 +40,7 @@ func (c *candidate) tick() { c.tickTowardsElection() }
 
 // tickTowardsElection lets a tick pass at a node without a leader's powers.
 func (r *raft) tickTowardsElection() {
-	r.quietTicks++
+	r.countTick()
 	if r.quietTicks >= r.patience && !r.letsOthersCampaign() && r.promotable() {
 		r.quietTicks = 0
 		if err := r.Step(&request(pb.MsgHup).withFrom(r.id).msg); err != nil {
@@ -110,6 +112,8 @@ func (c *candidate) step(m *pb.Message) error {
 	switch t := m.GetType(); {
 	case t == answer:
 		c.count(m)
+	case isFromLeader(t) && m.GetTerm() == 0: // to take its term over would be to forget terms and votes
+		return fmt.Errorf("%w: %s from %x has no term", ErrMalformedMessage, t, m.GetFrom())
 	case isFromLeader(t): // the sender has won this term
 		c.becomeFollower(m.GetTerm(), m.GetFrom())
 		return c.role.step(m)
@@ -133,12 +137,14 @@ func (c *candidate) count(m *pb.Message) {
 // decide draws the consequence of the votes so far when the outcome is known.
 func (c *candidate) decide() {
 	switch result := c.members.Tally(c.votes); {
-	case !c.promotable(): // learned meanwhile that it has no vote
+	case c.members.Tracks() && !c.promotable(): // learned meanwhile that it has no vote
 		c.becomeFollower(c.term, None)
 	case result == quorum.VoteLost, result == quorum.VoteWon && c.pre && !c.extension.MayRun():
 		c.becomeFollower(c.term, None)
 	case result == quorum.VoteWon && c.pre:
 		c.runFor(election)
+	case result == quorum.VoteWon && c.members.Progress(c.id) == nil: // removed meanwhile; a learner may lead
+		c.becomeFollower(c.term, None)
 	case result == quorum.VoteWon && c.termIsDurable():
 		c.win()
 	}

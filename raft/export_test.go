@@ -5,6 +5,9 @@ package raft
 
 import "github.com/weftraft/weft/raft/internal/extend"
 
+// BeQuiet has a node count so many ticks as quiet ones, as if TickQuiesced had been called as often.
+func BeQuiet(rn *RawNode, ticks int32) { rn.raft.quietTicks = ticks }
+
 // TickInOrder is Tick with the effects of extensions carried out in another order. order gets
 // what they are, by kind, and returns where each is to stand.
 func TickInOrder(rn *RawNode, order func(kinds []string) []int) error {

@@ -21,7 +21,7 @@ import (
 // brake lets go.
 
 // holdBack keeps a configuration change if it must wait, and reports whether the
-// proposal is kept.
+// proposal is kept. An error refuses the whole proposal, before any of it counts.
 func (l *leader) holdBack(ents []*pb.Entry) (bool, error) {
 	for i, e := range ents {
 		if !electorate.IsChange(e) {
@@ -31,7 +31,10 @@ func (l *leader) holdBack(ents []*pb.Entry) (bool, error) {
 			continue
 		}
 		cc, err := electorate.Decode(e)
-		if err != nil || l.objection(cc) != "" {
+		if err != nil {
+			return false, fmt.Errorf("%w: %w: %w", ErrProposalDropped, ErrMalformedMessage, err)
+		}
+		if l.objection(cc) != "" {
 			continue
 		}
 		change := l.change(cc)

@@ -23,9 +23,10 @@ func TestHostilePeer(t *testing.T) {
 		for range 20 {
 			m := anyMessage(rt)
 			m.From, m.To = new(rapid.SampledFrom([]uint64{1, 2, 3, 9}).Draw(rt, "from")), new(uint64(1))
-			commit := rn.BasicStatus().GetCommit()
+			before := rn.BasicStatus()
 			_ = rn.Step(m)
-			require.GreaterOrEqual(t, rn.BasicStatus().GetCommit(), commit)
+			require.GreaterOrEqual(t, rn.BasicStatus().GetCommit(), before.GetCommit())
+			require.GreaterOrEqual(t, rn.BasicStatus().GetTerm(), before.GetTerm())
 			if rapid.Bool().Draw(rt, "work") {
 				drain(t, rn, s)
 			}

@@ -67,7 +67,7 @@ func (l *leader) state() StateType { return StateLeader }
 // heartbeats.
 func (l *leader) tick() {
 	l.sinceHeartbeat++
-	if l.quietTicks++; int(l.quietTicks) >= l.cfg.ElectionTick {
+	if l.countTick(); int(l.quietTicks) >= l.cfg.ElectionTick {
 		l.quietTicks = 0
 		preferred := l.preferred()
 		if l.cfg.CheckQuorum && !l.checkQuorum() {

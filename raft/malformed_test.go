@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/raft"
 )
@@ -85,6 +86,38 @@ func TestUnreadableConfChange(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	require.False(t, rn.HasReady(), "nothing of the proposal is appended")
+}
+
+// A readable change in front of an unreadable one is not appended, and so no later change waits for it.
+func TestRefusedConfChangeIsNotPending(t *testing.T) {
+	s := newStorage(t, 1)
+	rn := newNode(t, config(s))
+	lead(t, rn, s)
+	add := &pb.ConfChangeV2{Changes: []*pb.ConfChangeSingle{{NodeId: new(uint64(2)), Type: pb.ConfChangeAddLearnerNode.Enum()}}}
+	data, err := proto.Marshal(add)
+	require.NoError(t, err)
+	typ := pb.EntryConfChangeV2.Enum()
+	require.ErrorIs(t, rn.Step(&pb.Message{Type: pb.MsgProp.Enum(), From: new(uint64(1)),
+		Entries: []*pb.Entry{{Type: typ, Data: data}, {Type: typ, Data: []byte{0xff, 0xff}}}}), raft.ErrMalformedMessage)
+	require.NoError(t, rn.ProposeConfChange(add))
+	rd := rn.Ready()
+	require.Len(t, rd.Entries, 1)
+	require.Equal(t, pb.EntryConfChangeV2, rd.Entries[0].GetType(), "an empty entry is a refused change")
+}
+
+// A message of a leader without a term does not take a candidate back to term 0, in which it
+// would have voted for nobody.
+func TestCandidateKeepsItsTerm(t *testing.T) {
+	for _, typ := range []pb.MessageType{pb.MsgApp, pb.MsgHeartbeat, pb.MsgSnap} {
+		for _, role := range []raft.StateType{raft.StateCandidate, raft.StatePreCandidate} {
+			_, rn := nodeOf(t, role, false)
+			before := rn.Status().String()
+			err := rn.Step(&pb.Message{Type: typ.Enum(), From: new(uint64(2)), To: new(uint64(1))})
+			require.ErrorIs(t, err, raft.ErrMalformedMessage)
+			require.ErrorContains(t, err, typ.String()+" from 2 has no term")
+			require.Equal(t, before, rn.Status().String())
+		}
+	}
 }
 
 // A snapshot that does not name this node is ignored, however new it is.

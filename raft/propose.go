@@ -29,11 +29,7 @@ func (l *leader) propose(ents []*pb.Entry) error {
 	own := make([]*pb.Entry, len(ents))
 	for i, e := range ents {
 		id := ecraft.ID{Term: l.term, Index: last + 1 + uint64(i)}
-		ok, err := l.admitConfChange(e, id.Index)
-		if err != nil {
-			return err
-		}
-		if !ok {
+		if !l.admitConfChange(e, id.Index) {
 			// Applying the empty entry tells the proposer that the change was refused.
 			e = &pb.Entry{Type: pb.EntryNormal.Enum()}
 		}
@@ -71,24 +67,24 @@ func (l *leader) reserve(ents []*pb.Entry) bool {
 
 // admitConfChange reports whether a proposed entry, to stand at index, may be appended
 // unchanged: the entry is no configuration change, or a change that fits the present
-// configuration. An error means an unreadable change.
-func (l *leader) admitConfChange(e *pb.Entry, index uint64) (bool, error) {
+// configuration.
+func (l *leader) admitConfChange(e *pb.Entry, index uint64) bool {
 	if !electorate.IsChange(e) {
-		return true, nil
+		return true
 	}
 	cc, err := electorate.Decode(e)
 	if err != nil {
-		return false, fmt.Errorf("%w: %w: %w", ErrProposalDropped, ErrMalformedMessage, err)
+		return false // not reached: see holdBack
 	}
 	if why := l.objection(cc); why != "" {
 		l.cfg.Logger.Infof("raft: node %x refuses configuration change %s at %s: %s", l.id, DescribeConfChange(cc), l.members.Config(), why)
-		return false, nil
+		return false
 	}
 	l.confChangeAt = index
 	if cc.LeaveJoint() {
 		l.leaveAt = index
 	}
-	return true, nil
+	return true
 }
 
 // objection says why a configuration change does not fit; empty if the change fits, or

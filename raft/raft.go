@@ -54,7 +54,8 @@ type raft struct {
 	// quorum check or the begin of a transfer.
 	quietTicks int32
 	// patience is the limit on quietTicks at a follower or candidate, drawn anew at
-	// each change of role from [ElectionTick, 2*ElectionTick).
+	// each change of role from [ElectionTick, 2*ElectionTick); 0 where that overflows, as upstream's
+	// library campaigns at its next tick then.
 	patience int32
 }
 
@@ -148,7 +149,7 @@ func (r *raft) enter(ro role, term, lead uint64) {
 		r.term, r.vote = term, None
 	}
 	r.quietTicks = 0
-	r.patience = int32(min(r.cfg.ElectionTick+r.cfg.Rand.IntN(r.cfg.ElectionTick), math.MaxInt32))
+	r.patience = int32(min(max(r.cfg.ElectionTick+r.cfg.Rand.IntN(r.cfg.ElectionTick), 0), math.MaxInt32))
 	last := r.log.last().Index
 	for id, pr := range r.members.All() {
 		*pr = r.members.NewProgress(last+1, pr.IsLearner)
@@ -157,6 +158,15 @@ func (r *raft) enter(ro role, term, lead uint64) {
 		}
 	}
 	r.turn(ro, lead)
+}
+
+// countTick counts a quiet tick. The count has an end: an idle group may be quiet for as long as
+// its host runs, and its follower, behind a count that began anew below zero, would wait as long
+// again before it campaigns.
+func (r *raft) countTick() {
+	if r.quietTicks < math.MaxInt32 {
+		r.quietTicks++
+	}
 }
 
 // turn takes on a role and a leader, in this node's term.

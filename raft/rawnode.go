@@ -72,7 +72,7 @@ func (rn *RawNode) Tick() {
 // known to be idle, too.
 //
 // Deprecated: kept for hosts of upstream's library.
-func (rn *RawNode) TickQuiesced() { rn.raft.quietTicks++ }
+func (rn *RawNode) TickQuiesced() { rn.raft.countTick() }
 
 // Campaign makes this node try to become leader.
 func (rn *RawNode) Campaign() error {

@@ -4,10 +4,12 @@
 package raft_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/raft"
 )
@@ -32,6 +34,55 @@ func TestCandidateWaitsForItsOwnVote(t *testing.T) {
 		require.NoError(t, rn.Step(m))
 	}
 	require.Equal(t, raft.StateLeader, rn.BasicStatus().RaftState)
+}
+
+// A host may call Advance before it applies what it was handed, so a node may campaign, apply the
+// change that removes it, and win. Then it follows; a node that became a learner leads, as upstream's.
+func TestCandidateThatIsRemovedDoesNotLead(t *testing.T) {
+	for typ, want := range map[pb.ConfChangeType]raft.StateType{
+		pb.ConfChangeRemoveNode:     raft.StateFollower,
+		pb.ConfChangeAddLearnerNode: raft.StateLeader,
+	} {
+		for _, preVote := range []bool{false, true} {
+			s := newStorage(t, 1, 2, 3)
+			cc := &pb.ConfChange{NodeId: new(uint64(1)), Type: typ.Enum()}
+			data, err := proto.Marshal(cc)
+			require.NoError(t, err)
+			require.NoError(t, s.Append([]*pb.Entry{{Index: new(uint64(2)), Term: new(uint64(1)), Type: pb.EntryConfChange.Enum(), Data: data}}))
+			require.NoError(t, s.SetHardState(&pb.HardState{Term: new(uint64(1)), Commit: new(uint64(2))}))
+			c := config(s)
+			c.PreVote = preVote
+			rn := newNode(t, c)
+			drain(t, rn, s)
+			require.NoError(t, rn.Campaign())
+			drain(t, rn, s)
+			rn.ApplyConfChange(cc)
+			vote := func(typ pb.MessageType) {
+				for _, id := range []uint64{2, 3} {
+					require.NoError(t, rn.Step(&pb.Message{Type: typ.Enum(), From: new(id), To: new(uint64(1)), Term: new(uint64(2))}))
+				}
+				drain(t, rn, s)
+			}
+			if preVote {
+				vote(pb.MsgPreVoteResp)
+			}
+			vote(pb.MsgVoteResp)
+			require.Equal(t, want, rn.BasicStatus().RaftState, "%s, pre-vote %t", typ, preVote)
+			require.EqualValues(t, 2, rn.BasicStatus().GetTerm())
+		}
+	}
+}
+
+// A group may be idle for longer than ticks can be counted: its members still notice when their
+// leader is gone.
+func TestIdleGroupElectsAfterAnyTime(t *testing.T) {
+	rn := newNode(t, config(newStorage(t, 1, 2)))
+	raft.BeQuiet(rn, math.MaxInt32-1)
+	for range 3 {
+		rn.TickQuiesced()
+	}
+	rn.Tick()
+	require.Equal(t, raft.StateCandidate, rn.BasicStatus().RaftState)
 }
 
 // A refused vote names the last committed entry. A candidate takes its own log for committed up to there only if it has
