@@ -70,61 +70,91 @@ func TestLostReports(t *testing.T) {
 }
 
 // TestLostReportsAfterARestart: all restart, and the leader knows of no member that it reads
-// envelopes, as all reports are lost. The entry in its log, or the one member whose reports
-// come through, tell that there are coded entries. So the five do not become three, of which
-// two could not restore the entry, until reports come through again, where nobody proposes.
+// envelopes, as reports are lost. Acknowledgements that come without reports tell that their
+// senders code. Where they do not, as members were started with upstream's library on a log that it
+// cannot read, the entry in the leader's log does, or the one member whose reports come through. So
+// the five do not become three, of which two could not restore the entry, until reports come through
+// again, where nobody proposes.
 func TestLostReportsAfterARestart(t *testing.T) {
-	for _, compacted := range []bool{false, true} {
-		g := newGroup(t, 5)
-		g.elect(1)
-		g.propose(1, payload(1, 3000))
-		g.tick(2)
-		if compacted {
-			g.compact(1, g.nodes[1].index)
-		}
-		for _, id := range g.ids() {
-			g.start(id)
-		}
-		g.drop = func(m *pb.Message) bool {
-			if m.GetType() == pb.MsgAppResp && (!compacted || m.GetFrom() != 2) {
-				m.Context = nil
+	for _, tt := range []struct {
+		name      string
+		upstream  bool // acknowledgements are as of upstream's library
+		compacted []uint64
+		reports   uint64 // the member that does
+		silent    bool   // after that
+	}{
+		{"the leader has the entry", true, nil, 0, false},
+		{"one reports", true, []uint64{1}, 2, false},
+		{"one has reported and is silent", false, []uint64{1, 4, 5}, 2, true},
+		{"none reports", false, []uint64{1, 4, 5}, 0, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := newGroup(t, 5)
+			g.elect(1)
+			want := [][]byte{payload(1, 3000)}
+			g.propose(1, want[0])
+			g.tick(2)
+			for _, id := range tt.compacted {
+				g.compact(id, g.nodes[id].index)
 			}
-			return false
-		}
-		g.elect(1)
-		g.change(1, remove(4), remove(5))
-		g.tick(30)
-		require.NotEmpty(t, g.nodes[1].conf.GetVotersOutgoing())
-		g.drop = nil
-		g.tick(60)
-		require.Equal(t, []uint64{1, 2, 3}, g.nodes[1].conf.GetVoters())
-		require.Empty(t, g.nodes[1].conf.GetVotersOutgoing())
+			for _, id := range g.ids() {
+				g.start(id)
+			}
+			silent := false
+			g.drop = func(m *pb.Message) bool {
+				if m.GetType() == pb.MsgAppResp && m.GetFrom() != tt.reports {
+					m.Context = nil
+					if tt.upstream && !m.GetReject() {
+						m.LogTerm = nil
+					}
+				}
+				return silent && m.GetFrom() == tt.reports
+			}
+			g.elect(1)
+			silent = tt.silent
+			g.tick(5)
+			g.change(1, remove(4), remove(5))
+			g.tick(30)
+			require.NotEmpty(t, g.nodes[1].conf.GetVotersOutgoing())
+			g.drop = nil
+			g.tick(60)
+			if len(tt.compacted) > 1 { // nobody can restore it any more
+				require.NotEmpty(t, g.nodes[1].conf.GetVotersOutgoing())
+				g.compact(2, g.nodes[2].index)
+				g.tick(30)
+			}
+			require.Equal(t, []uint64{1, 2, 3}, g.nodes[1].conf.GetVoters())
+			require.Empty(t, g.nodes[1].conf.GetVotersOutgoing())
+		})
 	}
 }
 
 // TestMembersWithoutCodingAreWaitedForByNobody: on the way from upstream's library some members have no
-// reports. A leader that codes has compacted its log, and does not know that nothing there was coded. Changes of
-// the members do not wait for that.
+// reports, and one is dead for good. A leader that codes has compacted its log, and does not know that nothing there
+// was coded. Changes of the members do not wait for that.
 func TestMembersWithoutCodingAreWaitedForByNobody(t *testing.T) {
 	for coding := 1; coding <= 2; coding++ {
-		g := newGroup(t, 5)
-		for id := uint64(coding) + 1; id <= 5; id++ {
-			g.startPlain(id)
-		}
-		g.elect(1)
-		g.propose(1, payload(1, 3000))
-		g.tick(2)
-		g.compact(1, g.nodes[1].index)
-		for id := uint64(1); id <= 5; id++ {
-			if g.start(id); id > uint64(coding) {
+		for dead := uint64(3); dead <= 5; dead++ {
+			g := newGroup(t, 5)
+			for id := uint64(coding) + 1; id <= 5; id++ {
 				g.startPlain(id)
 			}
+			g.elect(1)
+			g.propose(1, payload(1, 3000))
+			g.tick(2)
+			g.compact(1, g.nodes[1].index)
+			for id := uint64(1); id <= 5; id++ {
+				if g.start(id); id > uint64(coding) {
+					g.startPlain(id)
+				}
+			}
+			g.stop(dead)
+			g.elect(1)
+			g.change(1, remove(4), remove(5))
+			g.tick(3)
+			require.Equal(t, []uint64{1, 2, 3}, g.nodes[1].conf.GetVoters())
+			require.Empty(t, g.nodes[1].conf.GetVotersOutgoing())
 		}
-		g.elect(1)
-		g.change(1, remove(4), remove(5))
-		g.tick(3)
-		require.Equal(t, []uint64{1, 2, 3}, g.nodes[1].conf.GetVoters())
-		require.Empty(t, g.nodes[1].conf.GetVotersOutgoing())
 	}
 }
 

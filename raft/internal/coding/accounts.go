@@ -18,10 +18,10 @@ type account struct {
 	// capable says that the member reads envelopes like this node's, as its report says
 	// or a slot in an entry of the log.
 	capable bool
-	// wasCapable says that the member was capable at some time: its log may have coded
-	// entries.
-	wasCapable bool
-	// known says that the member has reported to this node.
+	// codes says that the member codes, or did: it was capable at some time, or an answer
+	// whose report was lost says so. Its log may have coded entries.
+	codes bool
+	// known says that the member has reported to this node, or acknowledged an entry.
 	known bool
 	// heardTick is the tick of the member's last message; unreachable says that the
 	// host could not reach the member since.
@@ -40,7 +40,7 @@ type account struct {
 // setCapable notes whether the member reads envelopes.
 func (a *account) setCapable(capable bool) {
 	a.capable = capable
-	a.wasCapable = a.wasCapable || capable
+	a.codes = a.codes || capable
 }
 
 // accounts is this node's knowledge of the members.
@@ -104,7 +104,8 @@ func (all *accounts) reported(a *account, m *pb.Message) bool {
 		p.released = max(p.released, min(m.GetIndex(), all.log.Committed())) // nothing is lacking there
 	}
 	p.released = max(p.released, a.released) // a late message says less
-	a.report, a.known = p, true
+	a.report, a.known = p, a.known || err == nil || !m.GetReject()
+	a.codes = a.codes || err != nil && saysThatItCodes(m)
 	a.setCapable(err == nil && p.prefix == uint64(all.cfg.ClearPrefix))
 	return err == nil
 }
@@ -140,16 +141,16 @@ func (all *accounts) releasedBy(id uint64) uint64 {
 	switch {
 	case a == nil:
 		return 0
-	case a.known && !a.wasCapable && follows && !all.someNeed():
-		// The member has no coded entry, and is sent none.
+	case a.known && !a.codes && follows && !all.someNeed():
+		// The member has no coded entry, and is sent none: each answer by which its match rose
+		// would have said that the member codes.
 		return pr.Match
 	}
 	return a.released
 }
 
-// someNeed reports whether this node, or a member that reports, may still need a coded entry. Then a member without a
-// report may have coded as well: the report was lost, and since a restart or a snapshot this node knows of no entry with
-// a slot for the member. A member that does not code is in a group in which nobody needs a coded entry.
+// someNeed reports whether this node, or a member that reports, may still need a coded entry. A member without coding
+// belongs into a group in which nobody does; beside others it was perhaps started on a log that it cannot read.
 func (all *accounts) someNeed() bool {
 	last := all.ledger.spans.last()
 	for id, a := range all.of {

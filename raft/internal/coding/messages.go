@@ -118,7 +118,11 @@ func (c *Coder) Leaves(m *pb.Message) {
 			return
 		}
 		m.Context = c.reports.tell()
-		if !m.GetReject() && m.Index != nil {
+		if m.GetReject() {
+			return
+		}
+		m.LogTerm = new(c.raft.Term()) // see saysThatItCodes
+		if m.Index != nil {
 			c.acked = ecraft.ID{Term: c.raft.Term(), Index: max(m.GetIndex(), c.acked.Index)}
 		}
 	case pb.MsgVote, pb.MsgPreVote:

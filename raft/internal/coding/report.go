@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"time"
 
+	pb "go.etcd.io/raft/v3/raftpb"
+
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft/internal/extend"
 )
@@ -16,7 +18,7 @@ import (
 // The Context of each acknowledgement is a report of the member about itself, for a
 // leader that codes. Upstream's library ignores the Context. Safety needs two fields of
 // a report, and these are repeated in each: that the member reads envelopes, and how
-// much of the log the member has released.
+// much of the log the member has released. Without a report neither counts.
 
 // report is a member's account of itself.
 type report struct {
@@ -81,6 +83,11 @@ func (p report) encode() []byte {
 	}
 	return b
 }
+
+// saysThatItCodes reports whether an acknowledgement says without its Context that its sender
+// codes. The Context may be lost, as upstream's library leaves it empty. LogTerm is in use there,
+// in refusals; so in all other answers a node that codes has its term there.
+func saysThatItCodes(m *pb.Message) bool { return !m.GetReject() && m.GetLogTerm() != 0 }
 
 var errReport = errors.New("not a report")
 

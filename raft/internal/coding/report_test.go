@@ -13,6 +13,7 @@ import (
 
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/ecraft/papers"
+	"github.com/weftraft/weft/raft/internal/extend"
 )
 
 func TestReportOfIdleProcessorsIsTheReportOfEarlierVersions(t *testing.T) {
@@ -70,4 +71,44 @@ func TestPolicyHearsOfProcessors(t *testing.T) {
 	}
 	f.Arrives(answer)
 	require.Equal(t, map[uint64]float64{0: 0.25, 2: 0.5}, w.busy)
+}
+
+// TestAnswersTellWhoDoesNotCode: an acknowledgement without a report is that of a member without coding only if
+// it does not have the mark of one with coding, whatever comes late. A refusal tells nothing.
+func TestAnswersTellWhoDoesNotCode(t *testing.T) {
+	answer := func(refuses, coded bool) *pb.Message {
+		m := &pb.Message{Type: pb.MsgAppResp.Enum(), To: new(uint64(1)), From: new(uint64(2)), Index: new(uint64(7)), Reject: &refuses}
+		if coded || refuses {
+			m.LogTerm = new(uint64(1))
+		}
+		return m
+	}
+	for _, tt := range []struct {
+		name    string
+		answers []*pb.Message
+		want    uint64
+	}{
+		{"upstream's", []*pb.Message{answer(false, false)}, 7},
+		{"refused, upstream's", []*pb.Message{answer(true, false), answer(false, false)}, 7},
+		{"refused", []*pb.Message{answer(true, false)}, 0},
+		{"coded", []*pb.Message{answer(false, true)}, 0},
+		{"coded, refused", []*pb.Message{answer(false, true), answer(true, false)}, 0},
+		{"coded, and upstream's late", []*pb.Message{answer(false, true), answer(false, false)}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFake(t)
+			for i := range 7 {
+				f.entries = append(f.entries, named(ecraft.ID{Term: 1, Index: uint64(i) + 1}, nil))
+			}
+			f.committed = 7
+			f.members.Progress[2].Match = 7
+			f.term, f.role, f.lead = 2, extend.Leader, 1
+			f.Turned(f.role, f.term, f.lead)
+			for _, m := range tt.answers {
+				m.Term = new(f.term)
+				f.Arrives(m)
+			}
+			require.Equal(t, tt.want, f.accounts.releasedBy(2))
+		})
+	}
 }
