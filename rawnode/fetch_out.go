@@ -80,13 +80,9 @@ func (s *fetchesOut) busy() int {
 	return len(s.streams)
 }
 
-// take takes a member's part in fetching.
+// take takes a member's part in fetching, but for its question: see ask.
 func (s *fetchesOut) take(from uint64, f wire.Fetch) {
 	if f.Step == wire.FetchLives && s.h.out.lives(from, f.Stream) {
-		return
-	}
-	if f.Step == wire.FetchAsk {
-		s.h.inbox.post(func(r *replica.Replica) { s.h.in.answer(from, f.Stream, s.ask(r, from, f)) })
 		return
 	}
 	if err := s.want(fetchedBy{from, f.Stream}, f); err != nil {
@@ -94,7 +90,7 @@ func (s *fetchesOut) take(from uint64, f wire.Fetch) {
 	}
 }
 
-// ask answers whether this node would send its state. With no room for the first chunks, the member goes to another
+// ask answers, in a turn, whether this node would send its state. With no room for the first chunks, the member goes to another
 // source; but the leader has it wait, since somebody must.
 func (s *fetchesOut) ask(r *replica.Replica, from uint64, f wire.Fetch) error {
 	s.anew(from, f)
