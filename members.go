@@ -184,7 +184,8 @@ func (g *Group) Replace(ctx context.Context, old, id uint64, address string) err
 
 // SetAddress says where a member is from now on. A node that is started with another
 // [Options.Advertise] or [Options.Listen] says so by itself; SetAddress is for a member
-// that cannot, and for nodes whose Options.Peers have changed, to a wrong address.
+// that cannot, and for nodes whose Options.Peers have changed, to a wrong address. A member's own word counts as newer if this
+// node has not heard it yet: Members tells, and a further call then counts.
 func (g *Group) SetAddress(ctx context.Context, id uint64, address string) error {
 	return g.change(ctx, fmt.Sprintf("set the address of %d", id), func(ctx context.Context) error {
 		conf, err := g.present(ctx)

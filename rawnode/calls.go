@@ -79,10 +79,7 @@ func (h *Host) call(ctx context.Context, op callOp, set func(*hostCall)) (callEn
 	*c = hostCall{op: op, ended: c.ended, timer: c.timer}
 	set(c)
 	c.begun = h.now()
-	c.deadline = c.begun + h.cfg.DefaultTimeout
-	if d, ok := ctx.Deadline(); ok {
-		c.deadline = d.Sub(h.start)
-	}
+	c.deadline = deadline(ctx, c.begun, h.cfg.DefaultTimeout)
 	if err := h.enter(c); err != nil {
 		h.spareCalls.Put(c)
 		return callEnd{}, &CallError{Op: callOps[op], Verdict: ErrRefused, Cause: err}
@@ -92,6 +89,19 @@ func (h *Host) call(ctx context.Context, op callOp, set func(*hostCall)) (callEn
 		h.spareCalls.Put(c)
 	}
 	return d, d.Err
+}
+
+// farOff bounds how far ahead a deadline is: an operand that is larger says no more, and would overflow sums.
+const farOff = 100 * 365 * 24 * time.Hour
+
+// deadline returns the deadline of a call that begins now, in the replica's time. A context may have its deadline from the
+// wall clock, which may have been set since the start: what counts is the time that is left.
+func deadline(ctx context.Context, now replica.Deadline, otherwise time.Duration) replica.Deadline {
+	left := otherwise
+	if at, ok := ctx.Deadline(); ok {
+		left = time.Until(at)
+	}
+	return now + min(left, farOff)
 }
 
 // ended returns why a call with a context cannot begin, or nil.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/weftraft/weft/internal/fetch"
 	"github.com/weftraft/weft/internal/replica"
-	"github.com/weftraft/weft/internal/replica/replicatest"
 	"github.com/weftraft/weft/internal/wire"
 )
 
@@ -52,7 +51,7 @@ func sources(t *testing.T) (hosts [2]*Host, tr tapped, budget *CatchUp) {
 	require.NoError(t, err)
 	for i := range hosts {
 		hosts[i], err = New(Config{
-			Replica:      ReplicaConfig{ID: 1, Group: 7, Log: replicatest.NewMemLog()},
+			Replica:      ReplicaConfig{ID: 1, Group: 7, Log: heardLog(5)},
 			StateMachine: &viewed{}, Transport: tr, TickInterval: 7 * time.Millisecond, ChunkBytes: chunk, CatchUp: budget,
 		})
 		require.NoError(t, err)
@@ -232,7 +231,7 @@ func TestSilentMemberLeavesTheQueue(t *testing.T) {
 // The size of a state is known from the state machine, and then from snapshots.
 func TestSizeOfTheStateIsKnown(t *testing.T) {
 	h, err := New(Config{
-		Replica:      ReplicaConfig{ID: 1, Group: 7, Log: replicatest.NewMemLog()},
+		Replica:      ReplicaConfig{ID: 1, Group: 7, Log: heardLog(5)},
 		StateMachine: &sized{}, Transport: tapped{make(chan wire.Message, 10), nil}, TickInterval: 17 * time.Millisecond,
 	})
 	require.NoError(t, err)

@@ -98,20 +98,18 @@ func (f *fetchesIn) begin(r *replica.Replica, in *incoming) {
 	})
 }
 
-// offered takes a leader's offer.
-func (f *fetchesIn) offered(from uint64, o wire.Offer) {
-	f.h.inbox.post(func(r *replica.Replica) {
-		err := r.OfferedFetch(from, o)
-		f.mu.Lock()
-		follows := err == nil || errors.Is(err, replica.ErrRestoring) && f.recv.Busy()
-		f.mu.Unlock()
-		if !follows {
-			f.h.in.answer(from, o.Stream, err)
-			return
-		}
-		u := r.Urgency(from, o)
-		f.news(func(recv *fetch.Receiver, now time.Duration) { recv.Offer(now, from, o, u) })
-	})
+// offered takes a leader's offer, in a turn.
+func (f *fetchesIn) offered(r *replica.Replica, from uint64, o wire.Offer) {
+	err := r.OfferedFetch(from, o)
+	f.mu.Lock()
+	follows := err == nil || errors.Is(err, replica.ErrRestoring) && f.recv.Busy()
+	f.mu.Unlock()
+	if !follows {
+		f.h.in.answer(from, o.Stream, err)
+		return
+	}
+	u := r.Urgency(from, o)
+	f.news(func(recv *fetch.Receiver, now time.Duration) { recv.Offer(now, from, o, u) })
 }
 
 // placed says that the snapshot that has waited for a place has one. The replica may need it no more.

@@ -80,13 +80,9 @@ func (s *fetchesOut) busy() int {
 	return len(s.streams)
 }
 
-// take takes a member's part in fetching.
+// take takes a member's part in fetching, but for its question: see ask.
 func (s *fetchesOut) take(from uint64, f wire.Fetch) {
 	if f.Step == wire.FetchLives && s.h.out.lives(from, f.Stream) {
-		return
-	}
-	if f.Step == wire.FetchAsk {
-		s.h.inbox.post(func(r *replica.Replica) { s.h.in.answer(from, f.Stream, s.ask(r, from, f)) })
 		return
 	}
 	if err := s.want(fetchedBy{from, f.Stream}, f); err != nil {
@@ -94,7 +90,7 @@ func (s *fetchesOut) take(from uint64, f wire.Fetch) {
 	}
 }
 
-// ask answers whether this node would send its state. With no room for the first chunks, the member goes to another
+// ask answers, in a turn, whether this node would send its state. With no room for the first chunks, the member goes to another
 // source; but the leader has it wait, since somebody must.
 func (s *fetchesOut) ask(r *replica.Replica, from uint64, f wire.Fetch) error {
 	s.anew(from, f)
@@ -187,7 +183,7 @@ func (s *fetchesOut) serve(ctx context.Context, sv *served, f wire.Fetch) {
 }
 
 func (s *fetchesOut) stream(ctx context.Context, sv *served, f wire.Fetch) (err error) {
-	snap, err := s.h.openSnapshot()
+	snap, err := s.open(ctx, sv)
 	if err != nil {
 		return err
 	}
@@ -273,16 +269,36 @@ func (s *fetchesOut) next(ctx context.Context, sv *served, header *pb.Message, s
 	return nil
 }
 
-// await waits for room for the chunks that were asked for. The member hears that this node lives.
+// openFor is for how many SnapshotTimeouts a member waits at most for the state to be opened.
+const openFor = 10
+
+// open opens a view of the state, which may take minutes, as where a large state writes a checkpoint first. The member would
+// otherwise go to another source, which takes as long.
+func (s *fetchesOut) open(ctx context.Context, sv *served) (Snapshot, error) {
+	limited, cancel := context.WithTimeout(ctx, openFor*s.h.cfg.SnapshotTimeout)
+	defer cancel()
+	s.h.spawn(func() { _ = s.alive(limited, sv, nil) }) // ends with the context
+	return s.h.openSnapshot()
+}
+
+// await waits for room for the chunks that were asked for.
 func (s *fetchesOut) await(ctx context.Context, sv *served, until uint64) error {
+	if err := s.alive(ctx, sv, sv.room.free); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sv.granted = until
+	return nil
+}
+
+// alive tells a member that this node lives, until something comes.
+func (s *fetchesOut) alive(ctx context.Context, sv *served, until <-chan struct{}) error {
 	alive := time.NewTicker(s.h.cfg.TickInterval * time.Duration(s.h.cfg.Replica.ElectionTick) / 2)
 	defer alive.Stop()
 	for {
 		select {
-		case <-sv.room.free:
-			s.mu.Lock()
-			sv.granted = until
-			s.mu.Unlock()
+		case <-until:
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)

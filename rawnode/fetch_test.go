@@ -252,3 +252,80 @@ func TestSlowRestoreIsWaitedForAndNotFlooded(t *testing.T) {
 		require.Zero(t, hosts[lag].Status().Counters.RestoresFailed)
 	})
 }
+
+// slowView is a state of which a view takes its time to open.
+type slowView struct {
+	*counts
+	pause time.Duration
+}
+
+// Snapshot implements rawnode.StateMachine.
+func (s slowView) Snapshot() (rawnode.Snapshot, error) {
+	time.Sleep(s.pause)
+	return s.counts.Snapshot()
+}
+
+// A large state in memory writes a checkpoint before each snapshot, for longer than the time after which a silent source is
+// given up. The follower hears that its source lives, and does not go from one source to the next without end.
+func TestSourceThatOpensItsStateForLongIsWaitedFor(t *testing.T) {
+	inBubble(t, 3, func(cfg *rawnode.Config) {
+		cfg.Replica.RetainEntries, cfg.SnapshotTimeout = 5, 20*time.Second
+		cfg.StateMachine = slowView{counts: newCounts(1), pause: 2 * time.Minute}
+	}, func(t *testing.T, net *hub, hosts map[uint64]*rawnode.Host) {
+		must(t, hosts[1], "first")
+		leader := hosts[1].Status().Lead
+		lag := leader%3 + 1
+		net.mu.Lock()
+		net.takes = wire.AllKinds
+		net.mu.Unlock()
+		net.setCut(lag, true)
+		for i := range 50 {
+			must(t, hosts[leader], fmt.Sprint("command ", i))
+		}
+		net.setCut(lag, false)
+		for begin := time.Now(); hosts[lag].Status().Counters.SnapshotsInstalled == 0; time.Sleep(time.Second) {
+			require.Less(t, time.Since(begin), 3*time.Minute)
+		}
+		require.Zero(t, hosts[lag].Status().Counters.RestoresFailed)
+	})
+}
+
+// A connection between the leader and a follower that fetches its snapshot breaks, while the group goes on. The follower does
+// not begin anew: a snapshot that takes longer than connections last would never arrive.
+func TestFetchedSnapshotOutlivesABrokenConnectionToTheLeader(t *testing.T) {
+	var mu sync.Mutex
+	begun := 0
+	inBubble(t, 3, func(cfg *rawnode.Config) {
+		cfg.Replica.RetainEntries, cfg.ChunkBytes = 5, 10
+		cfg.StateMachine = slowRestore{counts: newCounts(1), pause: time.Second}
+	}, func(t *testing.T, net *hub, hosts map[uint64]*rawnode.Host) {
+		must(t, hosts[1], "first")
+		leader := hosts[1].Status().Lead
+		lag := leader%3 + 1
+		net.mu.Lock()
+		net.takes = wire.AllKinds
+		net.lose = func(m wire.Message) bool {
+			if c, ok := m.Body.(wire.Chunk); ok && c.Number == 0 {
+				mu.Lock()
+				begun++
+				mu.Unlock()
+			}
+			return false
+		}
+		net.mu.Unlock()
+		net.setCut(lag, true)
+		for i := range 50 {
+			must(t, hosts[leader], fmt.Sprint("command ", i))
+		}
+		net.setCut(lag, false)
+		for begin := time.Now(); hosts[lag].Status().Counters.SnapshotsInstalled == 0; time.Sleep(10 * time.Second) {
+			must(t, hosts[leader], fmt.Sprint("later ", time.Since(begin)))
+			hosts[leader].Unreachable(lag)
+			require.Less(t, time.Since(begin), 10*time.Minute)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		require.Equal(t, 1, begun)
+		require.Zero(t, hosts[lag].Status().Counters.RestoresFailed)
+	})
+}

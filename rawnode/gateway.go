@@ -266,10 +266,7 @@ func (g *Gateway) call(ctx context.Context, op string, bytes int, begin func(*re
 		return refused(err)
 	}
 	c := &gatewayCall{begin: begin, record: record, begun: g.now(), done: make(chan callEnd, 1)}
-	c.deadline = c.begun + g.cfg.DefaultTimeout
-	if d, ok := ctx.Deadline(); ok {
-		c.deadline = d.Sub(g.start)
-	}
+	c.deadline = deadline(ctx, c.begun, g.cfg.DefaultTimeout)
 	if err := g.enter(c, bytes); err != nil {
 		return refused(err)
 	}

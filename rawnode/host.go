@@ -374,6 +374,23 @@ func (h *Host) keep(s Status, over bool) {
 
 // Receive implements Receiver.
 func (h *Host) Receive(m wire.Message) {
+	if h.receiveAside(m) {
+		return
+	}
+	h.inbox.receive(m)
+	h.inbox.wake()
+}
+
+// ReceiveNext is Receive for one of several messages that came together. The caller calls Received
+// after the last message.
+func (h *Host) ReceiveNext(m wire.Message) {
+	if !h.receiveAside(m) {
+		h.inbox.receive(m)
+	}
+}
+
+// receiveAside takes a message about a snapshot under way, which waits for no turn, and reports whether m is one.
+func (h *Host) receiveAside(m wire.Message) bool {
 	switch b := m.Body.(type) {
 	case wire.Chunk:
 		if !h.fetched.chunk(m.From, b) {
@@ -383,25 +400,15 @@ func (h *Host) Receive(m wire.Message) {
 		h.out.ended(m.From, b)
 		h.served.ended(m.From, b)
 		h.fetched.status(m.From, b)
-	case wire.Offer:
-		h.fetched.offered(m.From, b)
 	case wire.Fetch:
+		if b.Step == wire.FetchAsk {
+			return false
+		}
 		h.served.take(m.From, b)
 	default:
-		h.inbox.receive(m)
-		h.inbox.wake()
+		return false
 	}
-}
-
-// ReceiveNext is Receive for one of several messages that came together. The caller calls Received
-// after the last message.
-func (h *Host) ReceiveNext(m wire.Message) {
-	switch m.Body.(type) {
-	case wire.Chunk, wire.ChunkStatus, wire.Offer, wire.Fetch:
-		h.Receive(m)
-	default:
-		h.inbox.receive(m)
-	}
+	return true
 }
 
 // Received says that the last message has come. Unless the caller is busy, the caller's goroutine

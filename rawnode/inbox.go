@@ -86,8 +86,8 @@ func (b *inbox) wakeLocked() {
 	}
 }
 
-// post queues a function and wakes the loop, and never waits: answers bound the number of
-// posts. post returns false if the function will not be called.
+// post queues a function and wakes the loop, and never waits: the work of this node bounds the number of
+// posts, and a peer's message is none. post returns false if the function will not be called.
 func (b *inbox) post(do func(*replica.Replica)) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -173,9 +173,15 @@ func (b *inbox) receive(m wire.Message) {
 	b.add(input{msg: m})
 }
 
+// keepInputs bounds the memory that an inbox keeps between turns, in inputs.
+const keepInputs = 4 << 10
+
 // take returns all waiting inputs. spare is memory for the next inputs.
 func (b *inbox) take(spare []input, now time.Time) []input {
 	clear(spare)
+	if cap(spare) > keepInputs {
+		spare = nil
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	items := b.items

@@ -179,3 +179,29 @@ func TestInboxCountsMemory(t *testing.T) {
 	require.NotEmpty(t, b.items)
 	require.Less(t, took, uint64(2*limit), "bytes allocated, encoding included")
 }
+
+// Questions and offers of snapshots wait for a turn like all else that peers send, within the bound of their class: while the
+// log's disk hangs there is no turn, and the peers go on asking.
+func TestOffersOfSnapshotsAreBounded(t *testing.T) {
+	h := &Host{inbox: newInbox(inboxLimits{messages: 8 << 10})}
+	h.out, h.served, h.fetched = &snapshotsOut{h: h}, &fetchesOut{h: h}, &fetchesIn{h: h}
+	for i := range uint64(1000) {
+		for _, body := range []wire.Body{wire.Offer{Stream: i, Sources: []uint64{3}}, wire.Fetch{Step: wire.FetchAsk, Stream: i}} {
+			h.Receive(wire.Message{Group: 7, From: 2, To: 1, Body: body})
+		}
+	}
+	st, dropped := h.inbox.statistics()
+	require.Less(t, st.Length, 30)
+	require.EqualValues(t, 2000-st.Length, dropped)
+}
+
+// A turn with very many inputs, as after a storm of messages, leaves no memory for as many at each group of the node.
+func TestInboxForgetsTheMemoryOfALargeTurn(t *testing.T) {
+	b := newInbox(inboxLimits{})
+	for range 100_000 {
+		b.post(func(*replica.Replica) {})
+	}
+	items := b.take(nil, time.Now())
+	require.Len(t, items, 100_000)
+	require.LessOrEqual(t, cap(b.take(items, time.Now())), 4096)
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/internal/replica"
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/storage"
 )
@@ -121,6 +122,14 @@ func (h *Host) input(r *replica.Replica, in *input) {
 	case in.call != nil:
 		h.calls.put(in.call)
 		in.call.begin(r)
+		return
+	}
+	switch b := in.msg.Body.(type) {
+	case wire.Offer:
+		h.fetched.offered(r, in.msg.From, b)
+		return
+	case wire.Fetch: // a question
+		h.in.answer(in.msg.From, b.Stream, h.served.ask(r, in.msg.From, b))
 		return
 	}
 	if err := r.Receive(in.msg); err != nil {

@@ -126,9 +126,8 @@ func (s *snapshotsOut) offer(ctx context.Context, stream uint64, o *outgoing, se
 			}
 			return nil
 		case <-o.lives:
-			repeat.Stop()
 			patience.Reset(s.h.cfg.SnapshotTimeout)
-		case <-repeat.C:
+		case <-repeat.C: // also once the peer follows: it may be started anew
 			s.h.cfg.Transport.Send([]wire.Message{m})
 		case <-patience.C:
 			return fmt.Errorf("no word came from node %d, which fetches a snapshot, for %v", o.to, s.h.cfg.SnapshotTimeout)
@@ -311,15 +310,14 @@ func refusedBy(node uint64, st wire.ChunkStatus) error {
 	return fmt.Errorf("refused by node %d: %s", node, st.Reason)
 }
 
-// unreachable gives up the snapshots under way to a peer.
+// unreachable gives up the snapshots that are sent to a peer. An offer goes on: the peer may fetch its snapshot elsewhere, and
+// goes on where a stream broke off, while the next offer, of a later index, would have it begin anew.
 func (s *snapshotsOut) unreachable(peer uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, all := range []map[uint64]*outgoing{s.active, s.offers} {
-		for _, o := range all {
-			if o.to == peer {
-				o.cancel(fmt.Errorf("node %d cannot be reached", peer))
-			}
+	for _, o := range s.active {
+		if o.to == peer {
+			o.cancel(fmt.Errorf("node %d cannot be reached", peer))
 		}
 	}
 }

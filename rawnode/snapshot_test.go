@@ -70,6 +70,15 @@ func snapshotOf(from, to, term, index uint64) *pb.Message {
 	}}
 }
 
+// heardLog returns the log of a node that joins, and has heard of a leader: nothing is restored beside an empty log.
+func heardLog(term uint64) replicatest.MemLog {
+	log := replicatest.NewMemLog()
+	if err := log.SetHardState(&pb.HardState{Term: &term}); err != nil {
+		panic(err) // which MemoryStorage does not return
+	}
+	return log
+}
+
 // SnapshotOf is snapshotOf for package rawnode_test.
 var SnapshotOf = snapshotOf
 
@@ -78,7 +87,7 @@ var SnapshotOf = snapshotOf
 func TestSnapshotOfLaterLeaderReplacesThatOfDeadLeader(t *testing.T) {
 	tr := tapped{make(chan wire.Message, 10_000), map[uint64]wire.ChunkStatus{}}
 	h, err := New(Config{
-		Replica:      ReplicaConfig{ID: 1, Group: 7, Log: replicatest.NewMemLog()},
+		Replica:      ReplicaConfig{ID: 1, Group: 7, Log: heardLog(5)},
 		StateMachine: &journal{}, Transport: tr, TickInterval: time.Second, SnapshotTimeout: time.Hour,
 	})
 	require.NoError(t, err)
@@ -134,7 +143,7 @@ func (r *restoring) Restore(meta SnapshotMeta, body io.Reader) error {
 func receiver(t *testing.T, sm StateMachine) (*Host, tapped) {
 	tr := tapped{make(chan wire.Message, 10_000), map[uint64]wire.ChunkStatus{}}
 	h, err := New(Config{
-		Replica:      ReplicaConfig{ID: 1, Group: 7, Log: replicatest.NewMemLog()},
+		Replica:      ReplicaConfig{ID: 1, Group: 7, Log: heardLog(5)},
 		StateMachine: sm, Transport: tr, TickInterval: 7 * time.Millisecond, SnapshotTimeout: time.Minute,
 	})
 	require.NoError(t, err)

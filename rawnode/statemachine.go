@@ -69,8 +69,9 @@ type StateMachine interface {
 	// host closes the view.
 	Snapshot() (Snapshot, error)
 
-	// Restore replaces the state by that of a snapshot, durably, and in one step: after an
-	// error or a crash the state is the old one or the new one. Restore must read body up to
+	// Restore replaces the state by that of a snapshot, durably, and in one step: after a
+	// crash the state is the old one or the new one. After an error it is the old one, with which the host goes on, or all
+	// later calls of Apply fail. Restore must read body up to
 	// io.EOF, because only io.EOF shows that body is whole; Restore returns any other error of
 	// body, and the state stays unchanged. The host drops the unread rest of body when Restore
 	// returns. A Restore that takes nothing for Config.SnapshotTimeout gets an error from

@@ -10,9 +10,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	pb "go.etcd.io/raft/v3/raftpb"
+
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
+	"github.com/weftraft/weft/storage"
 )
 
 // ownRestore is a state with a Restore given by the test.
@@ -51,8 +54,10 @@ func TestSnapshotsPassThoseOfAStuckGroup(t *testing.T) {
 		if group == 1 {
 			timeout = 200 * time.Millisecond
 		}
+		log := openGroup(t, engine, group)
+		require.NoError(t, log.AppendWait(t.Context(), storage.Write{HardState: &pb.HardState{Term: new(uint64(5))}})) // it has heard of a leader
 		h, err := rawnode.New(rawnode.Config{
-			Replica:      rawnode.ReplicaConfig{ID: 2, Group: group, Log: openGroup(t, engine, group)},
+			Replica:      rawnode.ReplicaConfig{ID: 2, Group: group, Log: log},
 			StateMachine: ownRestore{newCounts(10), restore}, Transport: receiver, TickInterval: hostTick, SnapshotTimeout: timeout,
 		})
 		require.NoError(t, err)

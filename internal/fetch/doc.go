@@ -31,7 +31,7 @@
 //
 // A node with many groups takes and sends some snapshots at a time. So F asks nobody until its surroundings have a
 // place for the snapshot, and tells L meanwhile that it lives; L has nothing open for it. A source may have F wait for
-// chunks, too, and says ChunkStatus(ok) now and then, which F takes for a sign of life. F asks for the next chunks before
+// chunks, too, and until its state is open, and says ChunkStatus(ok) now and then, which F takes for a sign of life. F asks for the next chunks before
 // the last ones have been read, and always when they have, so a source need not keep room for chunks that were not asked for.
 //
 // # What vouches for the body

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -97,4 +98,34 @@ func TestMessageOfVeryManyEntriesLeavesAsSeveral(t *testing.T) {
 		index, term = last.GetIndex(), last.GetTerm()
 	}
 	require.Equal(t, uint64(first+n-1), index)
+}
+
+// What waits for a turn counts with all its bytes, whatever the message is: a query of a gateway, or what no correct member
+// sends and a replica refuses.
+func TestMessageCountsWithAllItsBytes(t *testing.T) {
+	const size, objects = 1 << 20, 1 << 16
+	big := make([]byte, size)
+	unknown := &pb.Message{}
+	unknown.ProtoReflect().SetUnknown(protowire.AppendBytes(protowire.AppendTag(nil, 2000, protowire.BytesType), big))
+	entry := &pb.Entry{}
+	entry.ProtoReflect().SetUnknown(unknown.ProtoReflect().GetUnknown())
+	responses := &pb.Message{}
+	for range objects / 8 {
+		responses.Responses = append(responses.Responses, &pb.Message{})
+	}
+	for name, body := range map[string]wire.Body{
+		"a query":                   wire.Query{Data: big},
+		"the keys of a query":       wire.Query{Spans: big},
+		"a reply":                   wire.Reply{Data: big},
+		"a report":                  wire.Report{Entries: []wire.EntryResults{{Results: []wire.CommandResult{{Data: big}}}}},
+		"a note":                    wire.Note{Data: big},
+		"a want":                    wire.Want{Entries: make([]wire.EntryAt, objects)},
+		"a fill without data":       wire.Fill{Data: make([][]byte, objects)},
+		"a snapshot in a heartbeat": wire.Raft{Message: &pb.Message{Snapshot: &pb.Snapshot{Data: big}}},
+		"an unknown field":          wire.Raft{Message: unknown},
+		"one of an entry":           wire.Raft{Message: &pb.Message{Entries: []*pb.Entry{entry}}},
+		"responses":                 wire.Raft{Message: responses},
+	} {
+		require.GreaterOrEqual(t, MemoryOf(wire.Message{Body: body}), size, name)
+	}
 }

@@ -144,6 +144,11 @@ func New(cfg Config) (*Replica, error) {
 	if r.last, err = cfg.Log.LastIndex(); err != nil {
 		return nil, fmt.Errorf("read the log's last index: %w", err)
 	}
+	hs, _, err := cfg.Log.InitialState()
+	if err != nil {
+		return nil, fmt.Errorf("read the log's state: %w", err)
+	}
+	r.writes.blank = r.last == 0 && raft.IsEmptyHardState(hs)
 	r.state = core.State()
 	r.outbox = newOutbox(&r.calls, r, r.host.origins.boot(cfg.ID))
 	r.inbox = inbox{facts: f, around: r, bornTerm: r.state.Term}

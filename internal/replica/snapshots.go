@@ -33,6 +33,8 @@ var (
 	ErrNotNeeded = errors.New("this node has applied that much")
 	// ErrRestoring says that another snapshot is being restored.
 	ErrRestoring = errors.New("this node is restoring another snapshot")
+	// errNoLog says that the first write to the log is not durable.
+	errNoLog = errors.New("the log of this node has nothing yet, and is to have something before the state has: the disk has not answered")
 )
 
 // SnapshotHeader returns the message to send in place of s.Message, for a state
@@ -116,6 +118,8 @@ func (r *Replica) OfferedFetch(from uint64, o wire.Offer) error {
 		return ErrNotNeeded
 	case r.restoring != 0:
 		return ErrRestoring
+	case r.writes.nothing():
+		return errNoLog
 	}
 	return nil
 }
@@ -165,6 +169,8 @@ func (r *Replica) OfferSnapshot(from uint64, header *pb.Message) error {
 		return ErrNotNeeded
 	case r.restoring != 0:
 		return ErrRestoring
+	case r.writes.nothing():
+		return errNoLog
 	}
 	r.restoring = h.at.index
 	return nil

@@ -201,16 +201,19 @@ func (s *sendStage) overLimit(messages []wire.Message, i, total int, dropped []w
 	return send, dropped
 }
 
-// MemoryOf is about what a message takes in memory. It is cheaper to tell than the
-// encoded size, and may be many times that: a small entry is an object of more than
+// MemoryOf is about what a message takes in memory, and no less than its encoded size. For most messages it is cheaper
+// to tell than that, and may be many times that: a small entry is an object of more than
 // a hundred bytes.
 func MemoryOf(m wire.Message) int {
-	const head, entry = 384, 128
+	const head, entry, slice, response = 384, 128, 24, 128
 	switch b := m.Body.(type) {
 	case wire.Raft:
 		n := head + len(b.Context) + entry*len(b.Entries)
 		for _, e := range b.Entries {
 			n += len(e.GetData())
+		}
+		if n = max(n, m.Size()+b.Saves); len(b.Responses) > 0 { // of no correct member, and each byte may be an object
+			n += response * m.Size()
 		}
 		return n
 	case wire.Proposal:
@@ -224,9 +227,9 @@ func MemoryOf(m wire.Message) int {
 	case wire.Fill:
 		n := head
 		for _, data := range b.Data {
-			n += len(data)
+			n += slice + len(data)
 		}
 		return n
 	}
-	return head
+	return max(head, m.Size())
 }

@@ -29,6 +29,7 @@ type writes struct {
 	maxEntries int
 	maxBytes   uint64
 
+	blank     bool   // the log had nothing at the start; constant
 	handedOut uint64 // writes so far
 	durable   uint64 // those that are done
 	riders    []rider
@@ -48,6 +49,10 @@ func (w *writes) stored() uint64 {
 	}
 	return to
 }
+
+// nothing reports whether the log has nothing that is durable. A state beside such a log, after a crash, is that of a
+// node whose log is lost, and which may have voted: the node would have to be replaced.
+func (w *writes) nothing() bool { return w.blank && w.durable == 0 }
 
 // await notes a write that waits.
 func (w *writes) await(a *Append) {

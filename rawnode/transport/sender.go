@@ -23,7 +23,8 @@ type sender struct {
 	out     *target       // writes to raw, or to the TLS connection over raw
 	largest int           // the largest frame that the peer takes
 	backoff time.Duration
-	batch   []queued // taken from the queue, neither written nor dropped
+	since   time.Time // of raw's hello
+	batch   []queued  // taken from the queue, neither written nor dropped
 }
 
 // run is the goroutine.
@@ -210,7 +211,7 @@ func (s *sender) dial() error {
 	}
 	s.t.log(slog.LevelInfo, s.about(), "connected", "peer", s.peer.id, "class", s.class, "address", raw.RemoteAddr())
 	s.traffic().connects.Add(1)
-	s.raw, s.stop, s.backoff = raw, stop, 0
+	s.raw, s.stop, s.since = raw, stop, time.Now()
 	timeout := s.t.cfg.writeTimeout(s.class)
 	endUnacknowledged(raw, timeout)
 	out := newOutput(s.ctx, raw, conn, timeout, &s.peer.shaper, s.t.spawn)
@@ -285,8 +286,12 @@ func (s *sender) end() {
 }
 
 // broke gives the connection up, and tells all groups, because written messages may not
-// have arrived.
+// have arrived. A connection that did not last counts as a failed dial: the peer may end each one, for what this
+// node sends.
 func (s *sender) broke(err error) {
+	if time.Since(s.since) >= s.t.cfg.MaxBackoff {
+		s.backoff = 0
+	}
 	s.hangUp()
 	s.traffic().breaks.Add(1)
 	s.fail(err, dropBroken)
