@@ -115,3 +115,26 @@ func anyMessage(rt *rapid.T) *pb.Message {
 	}
 	return m
 }
+
+// Others may propose as fast as they can while there is no room: the log does not grow by a line for each.
+func TestDroppedProposalsAreToldOnceInAnElectionTimeout(t *testing.T) {
+	w := &warnings{}
+	s := newStorage(t, 1, 2, 3)
+	c := config(s)
+	c.MaxUncommittedEntriesSize, c.Logger = 10, w
+	rn := newNode(t, c)
+	lead(t, rn, s, 2)
+	require.NoError(t, rn.Propose(make([]byte, 10)))
+	flood := func() {
+		for range 100 {
+			require.ErrorIs(t, rn.Propose([]byte("x")), raft.ErrProposalDropped)
+		}
+	}
+	flood()
+	require.Equal(t, 1, w.count("drops a proposal"))
+	for range c.ElectionTick {
+		rn.Tick()
+	}
+	flood()
+	require.Equal(t, 2, w.count("drops a proposal"))
+}

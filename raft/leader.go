@@ -31,6 +31,8 @@ type leader struct {
 	// uncommitted is the payload in the log behind the commit index, counted from the
 	// beginning of the term: possibly too low, never too high.
 	uncommitted entryPayloadSize
+	// toldFull: a line about a dropped proposal was logged in this election timeout. Others propose as fast as they can.
+	toldFull bool
 	// yielding counts the ticks since this leader began to hand over because it is late.
 	yielding int
 	// held is a configuration change waiting for a brake, or nil.
@@ -68,7 +70,7 @@ func (l *leader) state() StateType { return StateLeader }
 func (l *leader) tick() {
 	l.sinceHeartbeat++
 	if l.countTick(); int(l.quietTicks) >= l.cfg.ElectionTick {
-		l.quietTicks = 0
+		l.quietTicks, l.toldFull = 0, false
 		preferred := l.preferred()
 		if l.cfg.CheckQuorum && !l.checkQuorum() {
 			return

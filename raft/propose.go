@@ -37,13 +37,21 @@ func (l *leader) propose(ents []*pb.Entry) error {
 		own[i].Data = e.Data // until it is sealed
 	}
 	if !l.reserve(own) {
-		l.cfg.Logger.Warningf("raft: node %x drops a proposal: %d bytes are uncommitted, the limit is %d", l.id, l.uncommitted, l.cfg.MaxUncommittedEntriesSize)
+		l.tellFull()
 		return ErrProposalDropped
 	}
 	l.extension.Seal(own)
 	l.append(own...)
 	l.broadcastAppend()
 	return nil
+}
+
+// tellFull tells the operator that a proposal is dropped, once in an election timeout.
+func (l *leader) tellFull() {
+	if !l.toldFull {
+		l.cfg.Logger.Warningf("raft: node %x drops a proposal: %d bytes are uncommitted, the limit is %d", l.id, l.uncommitted, l.cfg.MaxUncommittedEntriesSize)
+	}
+	l.toldFull = true
 }
 
 // append adds entries of this term to the log. This node counts as holding the entries

@@ -16,6 +16,8 @@ import (
 	"github.com/weftraft/weft/internal/quiet"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/leases/clock"
 	"github.com/weftraft/weft/storage"
 )
 
@@ -181,6 +183,9 @@ func openReplica(cfg *Config) (r *replica.Replica, applied uint64, err error) {
 	rc.Tick, rc.Busy = cfg.TickInterval, process.Busy
 	if t, ok := cfg.Transport.(backlogged); ok {
 		rc.Backlog = t.Backlog
+	}
+	if clock.Check(leases.DefaultResolution) == nil {
+		rc.Aging = clock.Boottime{}.Now
 	}
 	rc.Names = cfg.names()
 	if sm, ok := cfg.StateMachine.(interface{ Settings() []Setting }); ok {

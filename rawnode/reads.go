@@ -91,8 +91,8 @@ type QuorumRead = replica.QuorumRead
 // anywhere, up to Max before the read, but for the last MaxEntries entries of the log. A
 // read costs no message if the leader has answered a read of this node asked at most Max
 // ago, and else waits for a round like ReadIndex: so at most one round runs in each Max.
-// The bound holds however slow messages are, because Max counts from the question, by the process's clock: time for
-// which the system is suspended does not count (Go's monotonic clock stands still on Linux). Max 0 is
+// The bound holds however slow messages are, because Max counts from the question, and on Linux also while
+// the system is suspended (see package leases/clock). Max 0 is
 // no age, so that each read needs a round, or a lease; MaxEntries counts entries committed
 // at the time of the question, and 0 is none.
 type BoundedStaleness = replica.BoundedStaleness

@@ -20,6 +20,7 @@ import (
 	"github.com/weftraft/weft/internal/files"
 	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/internal/members"
+	"github.com/weftraft/weft/internal/quiet"
 	"github.com/weftraft/weft/storage"
 )
 
@@ -44,6 +45,7 @@ type Book struct {
 	path          string
 	inMemory      bool // there is no file
 	logger        *slog.Logger
+	lines         quiet.Log[string]              // by text: others may have them come as fast as they can
 	dial          func(id uint64, address string) // tells the transport; set by SetDial
 
 	file sync.Mutex // held while the file is written; taken before mu
@@ -333,8 +335,13 @@ func (b *Book) TrySave() {
 	}
 	defer b.file.Unlock()
 	if err := b.write(); err != nil {
-		b.logger.Warn("the addresses of members are not saved yet", "node", b.node, "error", err)
+		b.warn("the addresses of members are not saved yet", "error", err)
 	}
+}
+
+// warn writes a line that may come again and again.
+func (b *Book) warn(text string, args ...any) {
+	b.lines.Log(b.logger, slog.LevelWarn, text, text, append([]any{"node", b.node}, args...)...)
 }
 
 // tell gives the transport the address of a node. The caller holds b.mu.

@@ -4,10 +4,12 @@
 package book
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -261,4 +263,23 @@ func TestNotesOfGatewaysSayNothing(t *testing.T) {
 		k.Receive(wire.Message{Group: NoteGroup, From: from, To: 1, Body: wire.Note{Data: data}})
 	}
 	require.True(t, b.Barred(1, 2), "node 2 is in the book")
+}
+
+// A gateway sends notes as fast as it likes, and the log does not grow by a line for each.
+func TestNotesThatAreLeftOutDoNotFillTheLog(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		b := testBook(t, dir, map[uint64]string{1: "127.0.0.1:7"})
+		b.logger = slog.New(slog.NewTextHandler(&log, nil))
+		k := NewKeeper(b, lonely{}, "127.0.0.1:7", time.Millisecond)
+		for range 1000 {
+			k.Receive(wire.Message{Group: NoteGroup, From: 9, To: 1, Body: wire.Note{Data: []byte(`{"sum":3}`)}})
+			k.Receive(wire.Message{Group: NoteGroup, From: 9, To: 1, Body: wire.Note{Data: []byte("none")}})
+		}
+		require.Equal(t, 2, strings.Count(log.String(), "\n"), "a line for each kind")
+		time.Sleep(time.Minute)
+		k.Receive(wire.Message{Group: NoteGroup, From: 9, To: 1, Body: wire.Note{Data: []byte("none")}})
+		require.Contains(t, log.String(), "left_out=999")
+	})
 }

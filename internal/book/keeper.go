@@ -173,7 +173,7 @@ func (k *Keeper) Receive(m wire.Message) {
 	}
 	n, err := readNote(body.Data)
 	if err != nil {
-		k.book.logger.Warn("a note of another node is left out", "node", k.book.node, "from", m.From, "error", err)
+		k.book.warn("a note of another node is left out", "from", m.From, "error", err)
 		return
 	}
 	if n.Asks {
@@ -182,7 +182,7 @@ func (k *Keeper) Receive(m wire.Message) {
 	}
 	if k.book.Address(m.From) == "" {
 		// A gateway: the transport refuses every other process that is in no book.
-		k.book.logger.Warn("a note of a process that is no node is left out", "node", k.book.node, "from", m.From)
+		k.book.warn("a note of a process that is no node is left out", "from", m.From)
 		return
 	}
 	hinted := false
@@ -266,7 +266,7 @@ func (k *Keeper) announce(ctx context.Context) {
 		if err == nil {
 			k.book.setLogged(fact.Version)
 		} else if ctx.Err() == nil {
-			k.book.logger.Warn("the address of this node is not replicated yet", "node", k.book.node, "address", k.address, "error", err)
+			k.book.warn("the address of this node is not replicated yet", "address", k.address, "error", err)
 		}
 		k.mu.Lock()
 		defer k.mu.Unlock()

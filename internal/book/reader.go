@@ -48,7 +48,7 @@ func (r *Reader) Receive(m wire.Message) {
 		return
 	}
 	if n, err := readNote(body.Data); err != nil {
-		r.book.logger.Warn("a note of a node is left out", "from", m.From, "error", err)
+		r.book.warn("a note of a node is left out", "from", m.From, "error", err)
 	} else if n.Facts != nil {
 		r.book.Learn(*n.Facts)
 	}

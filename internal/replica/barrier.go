@@ -6,7 +6,6 @@ package replica
 import (
 	"encoding/binary"
 	"slices"
-	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -56,8 +55,8 @@ type readLane struct {
 	number  uint64        // of that round
 	askedAt uint64        // tick
 	asked   bool
-	since   time.Duration // when the round began, or began anew
-	by      ServedBy      // who answers it
+	since   stamp    // when the round began, or began anew
+	by      ServedBy // who answers it
 }
 
 func (l *readLane) empty() bool { return len(l.waiting)+len(l.round) == 0 }
@@ -73,9 +72,9 @@ type waitingRead struct {
 // confirmedRead waits for the state machine.
 type confirmedRead struct {
 	waitingRead
-	index uint64        // that must be applied
-	at    uint64        // that is known to be committed
-	asOf  time.Duration // when it was, or had been before; -1: not known
+	index uint64 // that must be applied
+	at    uint64 // that is known to be committed
+	asOf  *stamp // when it was, or had been before; nil: not known
 	by    ServedBy
 	conf  *pb.ConfState // whose majority vouches, if a quorum does
 }
@@ -148,7 +147,7 @@ func (b *barrier) hurry(l *readLane) {
 		_, bounded := w.policy.(BoundedStaleness)
 		return !bounded
 	}
-	if l.asked && len(b.rounds) < maxRounds && slices.ContainsFunc(l.waiting, hurries) && b.now-l.since >= b.moment() {
+	if l.asked && len(b.rounds) < maxRounds && slices.ContainsFunc(l.waiting, hurries) && b.now-l.since.now >= b.moment() {
 		b.renew(l)
 	}
 }
@@ -194,7 +193,7 @@ func (b *barrier) startRound(l *readLane) {
 	}
 	delete(b.rounds, l.number)
 	b.number++
-	l.number, l.asked, l.askedAt, l.since, l.by = b.number, true, b.ticks, b.now, ServedByLeader
+	l.number, l.asked, l.askedAt, l.since, l.by = b.number, true, b.ticks, b.stamp(), ServedByLeader
 	b.rounds[l.number] = l
 	l.round = append(l.round, l.waiting...)
 	clear(l.waiting)
@@ -206,15 +205,18 @@ func (b *barrier) startRound(l *readLane) {
 // readWithoutRound answers the reads whose policy can tell.
 func (b *barrier) readWithoutRound() {
 	v := &b.view
-	v.now, v.applied = b.now, b.applied.at.index
+	v.applied = b.applied.at.index
+	if v.any && len(b.plain.waiting) > 0 {
+		v.age = b.ago(v.askedAt)
+	}
 	b.plain.waiting = slices.DeleteFunc(b.plain.waiting, func(w waitingRead) bool {
 		index, ok := w.policy.known(*v)
 		if !ok || w.call.ended {
 			return w.call.ended
 		}
-		c := confirmedRead{waitingRead: w, index: index, at: max(b.state.Commit, v.confirmed), asOf: -1, by: ServedStale}
+		c := confirmedRead{waitingRead: w, index: index, at: max(b.state.Commit, v.confirmed), by: ServedStale}
 		if v.any && v.confirmed <= max(index, v.applied) {
-			c.asOf = v.askedAt
+			c.asOf = new(v.askedAt)
 		}
 		b.confirm(c)
 		b.count.ReadsWithoutRound++
@@ -240,12 +242,13 @@ func (b *barrier) confirmed(states []raft.ReadState) {
 		}
 		delete(b.rounds, l.number)
 		l.asked = false
+		asOf := new(l.since)
 		for _, w := range l.round {
-			b.confirm(confirmedRead{waitingRead: w, index: s.Index, at: s.Index, asOf: l.since, by: l.by})
+			b.confirm(confirmedRead{waitingRead: w, index: s.Index, at: s.Index, asOf: asOf, by: l.by})
 		}
 		clear(l.round)
 		l.round = l.round[:0]
-		if l.what == (question{}) && (!b.view.any || l.since >= b.view.askedAt) {
+		if l.what == (question{}) && (!b.view.any || l.since.now >= b.view.askedAt.now) {
 			b.view.confirmed, b.view.askedAt, b.view.any = s.Index, l.since, true
 		}
 	}
@@ -294,8 +297,8 @@ func (b *barrier) result(c confirmedRead) ReadResult {
 	res := ReadResult{Index: c.index, By: c.by}
 	if applied := b.applied.at.index; c.by == ServedStale || applied < c.at {
 		res.By, res.Lag, res.Age = ServedStale, c.at-min(applied, c.at), -1
-		if c.asOf >= 0 {
-			res.Age = b.now - c.asOf
+		if c.asOf != nil {
+			res.Age = b.ago(*c.asOf)
 		}
 	}
 	switch res.By {

@@ -56,6 +56,9 @@ type Config struct {
 	// Backlog, unless nil, returns the bytes of appends that wait at this node for a member, if that is
 	// known, and does not wait. A leader that codes asks before it appends a large entry.
 	Backlog func(member uint64) (bytes int, known bool)
+	// Aging, unless nil, is a clock by which BoundedStaleness counts, too: one that counts the time for which the system
+	// is suspended.
+	Aging func() time.Duration
 	// Stopwatch, unless nil, measures the work of Resolve and Bundle.
 	Stopwatch func() time.Duration
 }

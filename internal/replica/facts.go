@@ -97,3 +97,20 @@ func (f *facts) moment() time.Duration {
 
 // busy reports whether processors are busy.
 func (f *facts) busy() bool { return f.cfg.Busy != nil && f.cfg.Busy() >= busyFrom }
+
+// stamp is a time by two clocks: that of inputs, and Config.Aging, which counts while the system is suspended.
+type stamp struct{ now, aging time.Duration }
+
+func (f *facts) stamp() stamp {
+	m := stamp{now: f.now}
+	if f.cfg.Aging != nil {
+		m.aging = f.cfg.Aging()
+	}
+	return m
+}
+
+// ago returns how long ago m was, by the clock that says more.
+func (f *facts) ago(m stamp) time.Duration {
+	at := f.stamp()
+	return max(at.now-m.now, at.aging-m.aging)
+}

@@ -394,6 +394,22 @@ func TestHomeKeepsABoundedNumberOfResults(t *testing.T) {
 	require.Len(t, n.r.home.guests, 1, "those that say nothing are forgotten")
 }
 
+// A gateway that acknowledges no results takes the room of no other.
+func TestGatewayThatAcknowledgesNothingLosesItsOwnStream(t *testing.T) {
+	c := newGated(t, nil, 1)
+	n := c.elect(1)
+	c.run(5)
+	require.NoError(t, n.r.Receive(wire.Message{Group: 7, From: 10, To: 1, Body: wire.Attach{Life: 1, Number: 1}}))
+	_, hostile := n.r.home.find(10)
+	hostile.kept = append(hostile.kept, keptReport{bytes: maxKeptBytes - 10})
+	n.r.home.kept += maxKeptBytes - 10
+	call := c.propose("a")
+	c.run(1)
+	require.NoError(t, c.result(call).Err)
+	require.False(t, n.r.home.has(hostile))
+	require.Less(t, n.r.home.kept, 1000)
+}
+
 // The results of a batch have a bound, and so have the reasons for results that have no bytes.
 func TestResultsOfABatchAreBounded(t *testing.T) {
 	n, long := newGated(t, nil, 1).nodes[1], errors.New(strings.Repeat("x", 10_000))

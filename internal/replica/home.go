@@ -243,10 +243,26 @@ func (h *home) take(a Apply, results []any) {
 		size := res.Size()
 		e.entries, e.bytes = append(e.entries, res), e.bytes+size
 		h.count.GatewayBatches++
-		if h.kept += size; h.kept > maxKeptBytes {
-			h.endStream(e.guest, "there is no room for results that the gateway has not acknowledged")
+		h.kept += size
+		for h.kept > maxKeptBytes {
+			h.endStream(h.fattest(), "there is no room for results that the gateway has not acknowledged")
 		}
 	}
+}
+
+// fattest returns the guest of whose results most bytes are kept: a gateway that acknowledges nothing takes the room
+// of no other.
+func (h *home) fattest() *guest {
+	return slices.MaxFunc(h.guests, func(a, b *guest) int { return cmp.Compare(a.keeps(), b.keeps()) })
+}
+
+// keeps returns the bytes of results that are not acknowledged.
+func (g *guest) keeps() int {
+	n := g.bytes
+	for i := range g.kept {
+		n += g.kept[i].bytes
+	}
+	return n
 }
 
 // encodeResults makes bytes of results.

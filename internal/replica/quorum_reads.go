@@ -171,7 +171,7 @@ func (b *barrier) countEnds(r *quorumRound) {
 		return
 	}
 	for _, w := range r.reads {
-		b.confirm(confirmedRead{waitingRead: w, index: index, asOf: -1, by: ServedByQuorum, conf: r.conf})
+		b.confirm(confirmedRead{waitingRead: w, index: index, by: ServedByQuorum, conf: r.conf})
 	}
 	b.quorum.rounds = slices.DeleteFunc(b.quorum.rounds, func(other *quorumRound) bool { return other == r })
 }

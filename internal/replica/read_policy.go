@@ -94,13 +94,13 @@ const (
 
 // readView is the input of policies.
 type readView struct {
-	now time.Duration
 	// applied is the index applied by the state machine.
 	applied uint64
-	// confirmed is the index of the last ended round for every key, and askedAt the time of
-	// its begin; false if no round has ended.
+	// confirmed is the index of the last ended round for every key, askedAt the time of
+	// its begin, and age how long ago that is; false if no round has ended.
 	confirmed uint64
-	askedAt   time.Duration
+	askedAt   stamp
+	age       time.Duration
 	any       bool
 }
 
@@ -137,7 +137,7 @@ type BoundedStaleness struct {
 }
 
 func (p BoundedStaleness) known(v readView) (uint64, bool) {
-	return v.confirmed, v.any && p.Max > 0 && v.now-v.askedAt <= p.Max
+	return v.confirmed, v.any && p.Max > 0 && v.age <= p.Max
 }
 
 func (p BoundedStaleness) slack() uint64 { return p.MaxEntries }

@@ -5,6 +5,7 @@ package replica
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -79,6 +80,27 @@ func TestBoundedStalenessCountsFromTheQuestion(t *testing.T) {
 	c.settle()
 	require.NoError(t, c.result(call).Err)
 	require.Equal(t, rounds+1, c.nodes[3].r.count.ReadRounds)
+}
+
+// A machine that was suspended has an old state, whatever the clock of its process says.
+func TestBoundedStalenessCountsWhileTheSystemIsSuspended(t *testing.T) {
+	c := newCluster(t, Weft, 1, 2, 3)
+	c.elect(1)
+	r, suspended := c.nodes[3].r, time.Duration(0)
+	r.cfg.Aging = func() time.Duration { return c.now + suspended }
+	read := func() ReadResult {
+		call := c.read(3, BoundedStaleness{Max: 5 * tick})
+		c.settle()
+		c.run(1)
+		require.NoError(t, c.result(call).Err)
+		return c.result(call).Read
+	}
+	read()
+	require.Equal(t, tick, read().Age)
+	require.Equal(t, uint64(1), r.count.ReadRounds)
+	suspended = time.Hour
+	require.Equal(t, ServedByLeader, read().By)
+	require.Equal(t, uint64(2), r.count.ReadRounds)
 }
 
 func TestLocalRead(t *testing.T) {
