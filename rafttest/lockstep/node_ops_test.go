@@ -59,7 +59,7 @@ func (g *nodeGroup) stepNodes() {
 }
 
 func (g *nodeGroup) tickNode(m *nodeMember) {
-	for range pick(g.chance, 1, 1, 1, m.cfg.ElectionTick) {
+	for range pick(g.chance, 1, 1, 1, m.timeout()) {
 		g.onNodes(m, "Tick", func(n node) error { n.Tick(); return nil })
 	}
 }

@@ -108,14 +108,18 @@ func (s *schedule) syncPart(m *member) {
 	case m.hand != nil && !m.written:
 		s.writeReady(m)
 	case m.hand != nil && (len(m.toApply) == 0 || s.plan.earlyAdvance && s.oneIn(2)):
-		m.hand = nil
-		s.note(m, "Advance")
-		_ = s.on(m, "Advance", func(_ int, c core) error { c.Advance(raft.Ready{}); return nil })
+		s.advance(m)
 	case len(m.toApply) > 0:
 		ents := m.toApply[0]
 		m.toApply = m.toApply[1:]
 		s.apply(m, ents)
 	}
+}
+
+func (s *schedule) advance(m *member) {
+	m.hand = nil
+	s.note(m, "Advance")
+	_ = s.on(m, "Advance", func(_ int, c core) error { c.Advance(raft.Ready{}); return nil })
 }
 
 func (s *schedule) writeReady(m *member) {
