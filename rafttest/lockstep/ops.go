@@ -161,6 +161,10 @@ func (s *schedule) proposeSeveral(m *member) {
 		} else if s.oneIn(4) {
 			e.Type = pb.EntryNormal.Enum()
 		}
+		if !s.bare && s.oneIn(12) { // a leader numbers entries, and keeps fields of later versions
+			e.Term, e.Index = s.near(1), s.near(1)
+			e.ProtoReflect().SetUnknown([]byte{0x98, 0x06, 0x01})
+		}
 		msg.Entries = append(msg.Entries, e)
 	}
 	s.stepMessage(m, [2]*pb.Message{cloneOf(msg), msg})

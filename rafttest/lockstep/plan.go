@@ -26,6 +26,7 @@ type plan struct {
 	maxPayload        int
 	hostile           bool // a peer sends anything
 	wire              bool // messages are encoded on their way
+	lazy              bool // hosts write nothing that need not be durable
 	older             bool // rejections come from a version that does not know terms of hints
 }
 
@@ -83,7 +84,7 @@ func (s *schedule) drawPlan() plan {
 		p.cumulative = append(p.cumulative, sum)
 	}
 	if !s.bare {
-		p.hostile, p.wire, p.older = s.oneIn(6), s.oneIn(4), s.oneIn(5)
+		p.hostile, p.wire, p.lazy, p.older = s.oneIn(6), s.oneIn(4), s.oneIn(5), s.oneIn(5)
 	}
 	s.tally.Hit(startNames[p.start])
 	return p
