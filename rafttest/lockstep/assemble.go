@@ -130,6 +130,9 @@ func (s *schedule) diverge(base []*pb.Entry, index, own uint64) []*pb.Entry {
 // start starts or restarts a member from its disk.
 func (s *schedule) start(m *member) {
 	cfg := m.cfg
+	if m.disk[0].fault != sound && !s.oneIn(3) {
+		s.mendDisk(m)
+	}
 	fresh := s.recover(m, &cfg)
 	s.note(m, "NewRawNode", "applied", cfg.Applied)
 	var cores [2]core
@@ -145,8 +148,13 @@ func (s *schedule) start(m *member) {
 		})
 	}
 	refused := [2]bool{out[0] != outcome{}, out[1] != outcome{}}
-	if refused[0] != refused[1] || out[1].panicked != nil {
+	if refused[0] != refused[1] || out[1].panicked != nil && s.libs[1].name == weft.name {
 		s.fail("NewRawNode: only one side started, or Weft panicked", sides(s.libs, out[0].String(), out[1].String()))
+	}
+	if refused[0] && m.disk[0].fault != sound {
+		s.tally.Hit("storage: no start on a broken disk")
+		s.mendDisk(m)
+		return
 	}
 	if refused[0] {
 		s.tally.Hit("panics: NewRawNode refused by both")

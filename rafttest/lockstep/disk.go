@@ -4,6 +4,8 @@
 package lockstep
 
 import (
+	"errors"
+
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 )
@@ -22,6 +24,36 @@ type disk struct {
 	// roomy makes Entries return slices with room to append, as the contract allows: code that
 	// appends to such a slice must own the room.
 	roomy bool
+	// racing is where a compaction is under way: Entries and Term no longer have what it drops, and
+	// FirstIndex does not say so yet.
+	racing uint64
+	// fault is the method that fails, if any.
+	fault fault
+}
+
+// fault is a method of Storage that fails.
+type fault string
+
+const (
+	sound         fault = ""
+	failsState    fault = "InitialState"
+	failsFirst    fault = "FirstIndex"
+	failsLast     fault = "LastIndex"
+	failsTerm     fault = "Term"
+	failsEntries  fault = "Entries"
+	failsSnapshot fault = "Snapshot"
+	emptySnapshot fault = "Snapshot without an index"
+	noSnapshot    fault = "Snapshot without a snapshot"
+)
+
+var errDisk = errors.New("the disk is broken")
+
+// failing returns an error if the method fails.
+func (d *disk) failing(method fault) error {
+	if d.fault != method {
+		return nil
+	}
+	return errDisk
 }
 
 func (d *disk) InitialState() (*pb.HardState, *pb.ConfState, error) {
@@ -29,17 +61,50 @@ func (d *disk) InitialState() (*pb.HardState, *pb.ConfState, error) {
 	if d.restored != nil {
 		cs = proto.Clone(d.restored).(*pb.ConfState)
 	}
-	return hs, cs, err
+	return hs, cs, errors.Join(err, d.failing(failsState))
+}
+
+func (d *disk) FirstIndex() (uint64, error) {
+	i, err := d.memory.FirstIndex()
+	return i, errors.Join(err, d.failing(failsFirst))
+}
+
+func (d *disk) LastIndex() (uint64, error) {
+	i, err := d.memory.LastIndex()
+	return i, errors.Join(err, d.failing(failsLast))
+}
+
+func (d *disk) Term(i uint64) (uint64, error) {
+	if err := d.failing(failsTerm); err != nil {
+		return 0, err
+	}
+	if i < d.racing {
+		return 0, d.lib.errCompacted
+	}
+	return d.memory.Term(i)
 }
 
 func (d *disk) Snapshot() (*pb.Snapshot, error) {
-	if d.busy {
+	switch {
+	case d.busy:
 		return nil, d.lib.errSnapshotLater
+	case d.fault == emptySnapshot:
+		return &pb.Snapshot{}, nil
+	case d.fault == noSnapshot:
+		return nil, nil
+	case d.fault == failsSnapshot:
+		return nil, errDisk
 	}
 	return d.memory.Snapshot()
 }
 
 func (d *disk) Entries(lo, hi, maxSize uint64) ([]*pb.Entry, error) {
+	if err := d.failing(failsEntries); err != nil {
+		return nil, err
+	}
+	if lo <= d.racing {
+		return nil, d.lib.errCompacted
+	}
 	ents, err := d.memory.Entries(lo, hi, maxSize)
 	if d.roomy && err == nil {
 		ents = append(make([]*pb.Entry, 0, len(ents)+4), ents...)
@@ -73,8 +138,8 @@ func (d *disk) commit() uint64 {
 // bounds returns the index before the first entry, of the last entry, and of
 // the snapshot.
 func (d *disk) bounds() (base, last, snapshot uint64) {
-	first, _ := d.FirstIndex() // a MemoryStorage returns no errors here
-	last, _ = d.LastIndex()
+	first, _ := d.memory.FirstIndex() // a MemoryStorage returns no errors here
+	last, _ = d.memory.LastIndex()
 	s, _ := d.memory.Snapshot()
 	return first - 1, last, s.GetMetadata().GetIndex()
 }
@@ -97,7 +162,7 @@ func (d *disk) fingerprint(tail uint64) fingerprint {
 	if tail > 0 && last > tail {
 		lo = max(lo, last-tail)
 	}
-	term, err := d.Term(lo - 1)
+	term, err := d.memory.Term(lo - 1)
 	h.word(term)
 	h.flag(err == nil)
 	if lo <= last {

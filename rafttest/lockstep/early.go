@@ -41,7 +41,7 @@ func (m *member) leadsWithoutCommit() bool {
 	if m.state.SoftState.RaftState != raft.StateLeader {
 		return false
 	}
-	term, err := m.disk[0].Term(m.state.HardState.GetCommit())
+	term, err := m.disk[0].memory.Term(m.state.HardState.GetCommit())
 	return err != nil || term != m.state.HardState.GetTerm()
 }
 

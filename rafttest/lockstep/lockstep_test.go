@@ -14,6 +14,7 @@ import (
 )
 
 var (
+	bare       = flag.Bool("bare", false, "with -seed: leave out what schedules did not have at first, as for seeds that are listed as bare")
 	oneSeed    = flag.Uint64("seed", 0, "run the schedule of this seed only")
 	fixedSeeds = flag.Uint64("seeds", usualSeeds, "how many fixed seeds TestLockstep runs: 1 and up")
 	freshSeeds = flag.Uint64("fresh", 80, "how many seeds TestLockstep draws anew")
@@ -33,19 +34,19 @@ const (
 func TestLockstep(t *testing.T) {
 	tally, calls, start := tally{}, uint64(0), time.Now()
 	failed := 0
-	run := func(seed uint64) {
+	run := func(seed uint64, bare bool) {
 		if failed >= 5 || failed > 0 && *firstOnly {
 			return // enough to look at
 		}
-		r := run(seed, options{Steps: *steps, Tally: tally})
+		r := run(seed, options{Bare: bare, Steps: *steps, Tally: tally})
 		calls += r.Calls
 		if r.Difference != nil {
 			failed++
-			t.Errorf("reproduce with: go test -run TestLockstep -seed %d -steps %d\n%v", seed, *steps, r.Difference)
+			t.Errorf("reproduce with: go test -run TestLockstep -seed %d -steps %d -bare=%t\n%v", seed, *steps, bare, r.Difference)
 		}
 	}
 	if *oneSeed != 0 {
-		run(*oneSeed)
+		run(*oneSeed, *bare)
 		t.Logf("seed %d: %d calls%v", *oneSeed, calls, tally)
 		return
 	}
@@ -54,15 +55,15 @@ func TestLockstep(t *testing.T) {
 		fixed, fresh = fixed/8, fresh/8
 	}
 	listed := listedSeeds(t)
-	for _, seed := range listed {
-		run(seed)
+	for _, l := range listed {
+		run(l.seed, l.bare)
 	}
 	for seed := uint64(1); seed <= fixed; seed++ {
-		run(seed)
+		run(seed, false)
 	}
 	first := uint64(time.Now().UnixNano())
 	for seed := first; seed < first+fresh; seed++ {
-		run(seed)
+		run(seed, false)
 	}
 	t.Logf("%d schedules (%d listed, %d fixed, %d fresh from seed %d), %d calls compared in %v",
 		uint64(len(listed))+fixed+fresh, len(listed), fixed, fresh, first, calls, time.Since(start).Round(time.Millisecond))
@@ -78,8 +79,14 @@ func TestLockstep(t *testing.T) {
 	}
 }
 
-// listedSeeds reads the seeds that once found a difference.
-func listedSeeds(t *testing.T) (seeds []uint64) {
+// listed is a seed that once found a difference, in a schedule that was bare or not.
+type listed struct {
+	seed uint64
+	bare bool
+}
+
+// listedSeeds reads the list.
+func listedSeeds(t *testing.T) (seeds []listed) {
 	f, err := os.Open("testdata/seeds.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +102,7 @@ func listedSeeds(t *testing.T) (seeds []uint64) {
 		if err != nil {
 			t.Fatalf("testdata/seeds.txt: %v", err)
 		}
-		seeds = append(seeds, seed)
+		seeds = append(seeds, listed{seed, len(fields) > 1 && fields[1] == "bare"})
 	}
 	return seeds
 }

@@ -283,7 +283,7 @@ var memoryOps = []memoryOp{
 			hi = r.last + 1
 		}
 		if lo >= hi {
-			lo = hi - min(hi, 1)
+			lo = hi - min(hi, uint64(r.IntN(2))) // an empty range, too
 		}
 		size := pick[uint64](r.chance, 0, 1, uint64(r.IntN(200)), math.MaxUint64)
 		return func(side int, mem memory, h *fingerprint) error {

@@ -59,7 +59,7 @@ func (g *nodeGroup) stepNodes() {
 }
 
 func (g *nodeGroup) tickNode(m *nodeMember) {
-	for range pick(g.chance, 1, 1, 1, m.cfg.ElectionTick) {
+	for range pick(g.chance, 1, 1, 1, m.timeout()) {
 		g.onNodes(m, "Tick", func(n node) error { n.Tick(); return nil })
 	}
 }
@@ -145,7 +145,7 @@ func (g *nodeGroup) readNode(m *nodeMember) {
 	if m.leadsWithoutCommit() || m.leadsAsStranger() {
 		return // see tooEarly
 	}
-	ctx := g.bytes(8)
+	ctx := pick(g.chance, nil, []byte{}, g.bytes(8))
 	g.onNodes(m, "ReadIndex", func(n node) error { return n.ReadIndex(background, slices.Clone(ctx)) })
 }
 
@@ -163,7 +163,7 @@ func (g *nodeGroup) forgetNode(m *nodeMember) {
 }
 
 func (g *nodeGroup) reportNode(m *nodeMember) {
-	id, st := g.anyID(), pick[raft.SnapshotStatus](g.chance, 1, 2)
+	id, st := g.anyID(), pick[raft.SnapshotStatus](g.chance, 1, 1, 2, 2, 0, 3)
 	if g.oneIn(2) {
 		g.onNodes(m, "ReportUnreachable", func(n node) error { n.ReportUnreachable(id); return nil })
 	} else {

@@ -147,11 +147,7 @@ func (g *nodeGroup) assembleNodes() {
 	s := g.schedule
 	s.plan = s.drawPlan()
 	s.plan.carelessHost = false
-	cfg := s.drawConfig()
-	cfg.DisableConfChangeValidation = false
-	if cfg.MaxCommittedSizePerReady == 0 {
-		cfg.MaxCommittedSizePerReady = 500
-	}
+	cfg := g.drawNodeConfig()
 	if s.plan.async {
 		s.tally.Hit("node: async")
 	} else {
@@ -173,8 +169,23 @@ func (g *nodeGroup) assembleNodes() {
 	}
 }
 
-// startNodes starts a member's Nodes from its disks.
+// drawNodeConfig draws a configuration with which no Node panics.
+func (g *nodeGroup) drawNodeConfig() raft.Config {
+	cfg := g.drawConfig()
+	cfg.DisableConfChangeValidation = false
+	if cfg.MaxCommittedSizePerReady == 0 {
+		cfg.MaxCommittedSizePerReady = 500
+	}
+	return cfg
+}
+
+// startNodes starts a member's Nodes from its disks, sometimes with another configuration than the
+// group's, or than before.
 func (g *nodeGroup) startNodes(m *nodeMember) {
+	if g.oneIn(4) {
+		m.cfg = g.drawNodeConfig()
+		m.cfg.ID, m.cfg.AsyncStorageWrites = m.id, g.oneIn(2)
+	}
 	cfg := m.cfg
 	empty := g.recover(m.member, &cfg)
 	peers := m.first

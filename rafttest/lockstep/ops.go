@@ -54,7 +54,23 @@ func init() { // the functions use ops themselves, through drawPlan
 		{"op: crash", 8, false, (*schedule).crash, true},
 		{"op: odd message", 6, false, (*schedule).oddMessage, false},
 		{"op: broken contract", 2, false, (*schedule).breakContract, false},
+		// Schedules that are bare end here.
+		{"op: any message", 12, false, (*schedule).anyMessage, false},
+		{"op: compaction under way", 5, false, (*schedule).raceCompaction, true},
+		{"op: disk fails", 1, false, (*schedule).breakDisk, false},
+		{"op: change refused by a change of node 0", 3, false, (*schedule).refuseChange, false},
+		{"op: hasty campaign", 3, false, (*schedule).hastyCampaign, false},
 	}
+}
+
+const bareOps = 28
+
+// ops are the steps that this schedule can take.
+func (s *schedule) ops() []op {
+	if s.bare {
+		return ops[:bareOps]
+	}
+	return ops
 }
 
 func (s *schedule) tick(m *member) {
@@ -63,7 +79,7 @@ func (s *schedule) tick(m *member) {
 }
 
 func (s *schedule) tickBurst(m *member) {
-	for range s.between(2, 2*m.cfg.ElectionTick) {
+	for range s.between(2, 2*m.timeout()) {
 		if m.running() {
 			s.tick(m)
 		}
@@ -145,6 +161,10 @@ func (s *schedule) proposeSeveral(m *member) {
 		} else if s.oneIn(4) {
 			e.Type = pb.EntryNormal.Enum()
 		}
+		if !s.bare && s.oneIn(12) { // a leader numbers entries, and keeps fields of later versions
+			e.Term, e.Index = s.near(1), s.near(1)
+			e.ProtoReflect().SetUnknown([]byte{0x98, 0x06, 0x01})
+		}
 		msg.Entries = append(msg.Entries, e)
 	}
 	s.stepMessage(m, [2]*pb.Message{cloneOf(msg), msg})
@@ -186,7 +206,11 @@ func (s *schedule) unreachable(m *member, id uint64) {
 }
 
 func (s *schedule) reportSnapshot(m *member) {
-	s.snapshotReport(m, s.anyID(), pick[raft.SnapshotStatus](s.chance, 1, 2))
+	id, st := s.anyID(), pick[raft.SnapshotStatus](s.chance, 1, 2)
+	if !s.bare && s.oneIn(8) {
+		st = pick[raft.SnapshotStatus](s.chance, 0, 3, -1) // upstream takes what is no failure for a success
+	}
+	s.snapshotReport(m, id, st)
 }
 
 func (s *schedule) snapshotReport(m *member, id uint64, st raft.SnapshotStatus) {
@@ -311,6 +335,9 @@ func (s *schedule) crash(m *member) {
 		s.tally.Hit("crash: with nothing lost")
 	}
 	m.halt()
+	if !s.bare && s.oneIn(4) {
+		s.reconfigure(m)
+	}
 	if !s.oneIn(3) {
 		s.start(m)
 	}

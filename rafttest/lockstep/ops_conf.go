@@ -52,6 +52,13 @@ func (s *schedule) proposeConfChange(m *member) {
 	if !s.oneIn(15) {
 		cc = s.drawConfChange()
 	}
+	s.proposeChangeAt(m, cc)
+	if m.running() && s.oneIn(6) {
+		s.transferLeader(m) // so that a transfer is under way when the change is applied
+	}
+}
+
+func (s *schedule) proposeChangeAt(m *member, cc pb.ConfChangeI) {
 	s.note(m, "ProposeConfChange", cc)
 	_ = s.on(m, "ProposeConfChange", func(_ int, c core) error {
 		switch cc := cc.(type) {
@@ -67,9 +74,6 @@ func (s *schedule) proposeConfChange(m *member) {
 		return c.ProposeConfChange(nil)
 	})
 	s.tallyConfChange(cc)
-	if m.running() && s.oneIn(6) {
-		s.transferLeader(m) // so that a transfer is under way when the change is applied
-	}
 }
 
 func (s *schedule) tallyConfChange(cc pb.ConfChangeI) {
@@ -114,6 +118,9 @@ func (s *schedule) applyChange(m *member, ents [2]*pb.Entry) {
 	}
 	if !s.plan.carelessHost && !fits(m.state.Config, ccs[0].AsV2()) {
 		s.tally.Hit("conf change: rejected by the host")
+		if !s.bare && s.oneIn(2) {
+			s.refuseChange(m)
+		}
 		return
 	}
 	var states [2]*pb.ConfState
@@ -136,6 +143,23 @@ func (s *schedule) applyChange(m *member, ents [2]*pb.Entry) {
 	s.tally.Hit("conf change: applied")
 	if a, b := s.libs[0].describeConfChange(ccs[0]), s.libs[1].describeConfChange(ccs[1]); a != b {
 		s.differ("DescribeConfChange", a, b)
+	}
+}
+
+// refuseChange makes the host apply a change of node 0, by which etcd refuses a change. Such a change
+// cannot be applied without a voter, nor in a joint configuration.
+func (s *schedule) refuseChange(m *member) {
+	if c := &m.state.Config; len(c.Voters[0]) == 0 || len(c.Voters[1]) > 0 {
+		return
+	}
+	var states [2]*pb.ConfState
+	s.note(m, "ApplyConfChange of node 0")
+	_ = s.on(m, "ApplyConfChange of node 0", func(side int, c core) error {
+		states[side] = c.ApplyConfChange(&pb.ConfChange{})
+		return nil
+	})
+	if m.running() {
+		s.sameConfStates(states)
 	}
 }
 

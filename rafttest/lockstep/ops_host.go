@@ -108,9 +108,7 @@ func (s *schedule) syncPart(m *member) {
 	case m.hand != nil && !m.written:
 		s.writeReady(m)
 	case m.hand != nil && (len(m.toApply) == 0 || s.plan.earlyAdvance && s.oneIn(2)):
-		m.hand = nil
-		s.note(m, "Advance")
-		_ = s.on(m, "Advance", func(_ int, c core) error { c.Advance(raft.Ready{}); return nil })
+		s.advance(m)
 	case len(m.toApply) > 0:
 		ents := m.toApply[0]
 		m.toApply = m.toApply[1:]
@@ -118,11 +116,21 @@ func (s *schedule) syncPart(m *member) {
 	}
 }
 
+func (s *schedule) advance(m *member) {
+	m.hand = nil
+	s.note(m, "Advance")
+	_ = s.on(m, "Advance", func(_ int, c core) error { c.Advance(raft.Ready{}); return nil })
+}
+
 func (s *schedule) writeReady(m *member) {
 	m.written = true
 	rds := m.hand
 	s.write(m, func(side int) (*pb.HardState, []*pb.Entry, *pb.Snapshot) {
-		return rds[side].HardState, rds[side].Entries, rds[side].Snapshot
+		rd := &rds[side]
+		if s.plan.lazy && !rd.MustSync && rd.Snapshot == nil {
+			return nil, nil, nil
+		}
+		return rd.HardState, rd.Entries, rd.Snapshot
 	})
 	if len(rds[0].CommittedEntries) > 0 {
 		m.toApply = append(m.toApply, pairOfEntries{rds[0].CommittedEntries, rds[1].CommittedEntries})
@@ -173,6 +181,9 @@ func (s *schedule) asyncPart(m *member) {
 func (s *schedule) writeAppend(m *member, p packet) {
 	s.write(m, func(side int) (*pb.HardState, []*pb.Entry, *pb.Snapshot) {
 		msg := p.m[side]
+		if s.plan.lazy && len(msg.GetResponses()) == 0 {
+			return nil, nil, nil
+		}
 		var hs *pb.HardState
 		if msg.Term != nil || msg.Vote != nil || msg.Commit != nil {
 			hs = &pb.HardState{Term: msg.Term, Vote: msg.Vote, Commit: msg.Commit}

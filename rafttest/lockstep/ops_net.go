@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/raft"
 )
@@ -87,10 +88,30 @@ func (s *schedule) deliverAt(i int, again bool) {
 		s.net = append(s.net, p)
 		return
 	}
-	s.stepMessage(to, [2]*pb.Message{cloneOf(p.m[0]), cloneOf(p.m[1])})
+	s.stepMessage(to, [2]*pb.Message{s.carry(p.m[0]), s.carry(p.m[1])})
 	if p.m[0].GetType() == pb.MsgSnap && s.oneIn(2) {
 		s.reportSnap(p, raft.SnapshotFinish)
 	}
+}
+
+// carry returns what arrives of a message.
+func (s *schedule) carry(m *pb.Message) *pb.Message {
+	m = cloneOf(m)
+	if s.plan.older && m.GetReject() && m.GetType() == pb.MsgAppResp {
+		m.LogTerm = nil
+	}
+	if !s.plan.wire {
+		return m
+	}
+	data, err := proto.Marshal(m)
+	if err != nil {
+		s.fail("a message cannot be encoded", err.Error())
+	}
+	arrived := &pb.Message{}
+	if err := proto.Unmarshal(data, arrived); err != nil {
+		s.fail("a message cannot be decoded", err.Error())
+	}
+	return arrived
 }
 
 func (s *schedule) drop(m *member) {

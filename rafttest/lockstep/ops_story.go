@@ -4,6 +4,10 @@
 package lockstep
 
 import (
+	"slices"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
 	"github.com/weftraft/weft/raft"
 )
 
@@ -109,7 +113,7 @@ func (s *schedule) giveUpOn(leader, f *member) {
 		return
 	}
 	s.unreachable(leader, f.id)
-	for range leader.cfg.ElectionTick + 1 {
+	for range leader.timeout() + 1 {
 		if leader.running() && s.doomed == nil {
 			s.tick(leader)
 		}
@@ -121,6 +125,83 @@ func (s *schedule) giveUpOn(leader, f *member) {
 func (s *schedule) compactIfRunning(m *member) {
 	if m.running() && s.doomed == nil {
 		s.compact(m)
+	}
+}
+
+// hastyCampaign has a member campaign for which a change is committed that takes its vote, or that
+// leaves a joint configuration: a host may call Advance before it applies what it was handed. The
+// candidate then applies the change while the votes come in.
+func (s *schedule) hastyCampaign(f *member) {
+	leader := s.anyLeader()
+	if leader == nil || leader == f || f.cfg.AsyncStorageWrites || s.plan.lossless {
+		return
+	}
+	s.proposeChangeAt(leader, s.drawFarewell(f))
+	for range 4 {
+		s.workWithoutApplying(f)
+		s.bustleBeside(f)
+		if !f.running() || s.doomed != nil {
+			return
+		}
+		if holdsChange(f.toApply) {
+			break
+		}
+	}
+	if !holdsChange(f.toApply) || f.hand != nil {
+		return
+	}
+	s.tally.Hit("stories: a campaign before a change is applied")
+	s.campaign(f)
+	s.workWithoutApplying(f)
+	for apply := s.IntN(3); apply >= 0; apply-- {
+		if s.bustleBeside(f); !f.running() || s.doomed != nil {
+			return
+		}
+		s.workWithoutApplying(f)
+	}
+	for f.running() && len(f.toApply) > 0 {
+		ents := f.toApply[0]
+		f.toApply = f.toApply[1:]
+		s.apply(f, ents)
+	}
+	s.bustleBeside(f)
+}
+
+// drawFarewell draws a change that may take a member's vote.
+func (s *schedule) drawFarewell(m *member) pb.ConfChangeI {
+	if len(m.state.Config.Voters[1]) > 0 {
+		return &pb.ConfChangeV2{}
+	}
+	typ := pick(s.chance, pb.ConfChangeRemoveNode, pb.ConfChangeAddLearnerNode)
+	return &pb.ConfChange{Type: typ.Enum(), NodeId: new(m.id)}
+}
+
+func holdsChange(pairs []pairOfEntries) bool {
+	return slices.ContainsFunc(pairs, func(p pairOfEntries) bool {
+		return slices.ContainsFunc(p[0], func(e *pb.Entry) bool { return e.GetType() != pb.EntryNormal })
+	})
+}
+
+// workWithoutApplying makes a synchronous host write, send and call Advance, and put off the rest.
+func (s *schedule) workWithoutApplying(m *member) {
+	if m.running() && m.hand == nil && m.core[0].HasReady() {
+		s.takeReady(m)
+	}
+	if m.running() && m.hand != nil && !m.written {
+		s.writeReady(m)
+	}
+	if m.running() && m.hand != nil {
+		s.advance(m)
+	}
+}
+
+// bustleBeside delivers messages, and lets the other members work.
+func (s *schedule) bustleBeside(f *member) {
+	s.deliverAll(nil)
+	for _, m := range s.members {
+		if m != f && m.running() && s.doomed == nil {
+			s.turn(m)
+		}
 	}
 }
 

@@ -24,6 +24,10 @@ type plan struct {
 	carelessHost      bool // applies every configuration change, fitting or not
 	cumulative        []int
 	maxPayload        int
+	hostile           bool // a peer sends anything
+	wire              bool // messages are encoded on their way
+	lazy              bool // hosts write nothing that need not be durable
+	older             bool // rejections come from a version that does not know terms of hints
 }
 
 // startKind is the kind of a group's initial state.
@@ -68,7 +72,7 @@ func (s *schedule) drawPlan() plan {
 	p.voters, p.learners = p.ids[:voters], p.ids[voters:voters+learners]
 	compacting := s.oneIn(4)
 	sum := 0
-	for i := range ops {
+	for i := range s.ops() {
 		w := ops[i].weight * s.between(1, 20)
 		if compacting && ops[i].compacts {
 			w *= 5
@@ -78,6 +82,9 @@ func (s *schedule) drawPlan() plan {
 		}
 		sum += w
 		p.cumulative = append(p.cumulative, sum)
+	}
+	if !s.bare {
+		p.hostile, p.wire, p.lazy, p.older = s.oneIn(6), s.oneIn(4), s.oneIn(5), s.oneIn(5)
 	}
 	s.tally.Hit(startNames[p.start])
 	return p
@@ -130,8 +137,25 @@ func (s *schedule) drawConfig() raft.Config {
 	if c.oneIn(2) {
 		cfg.Logger = silent.Logger{}
 	}
+	if !s.bare && c.oneIn(30) { // hosts that want no elections; twice the largest number overflows
+		cfg.ElectionTick = pick(c, math.MaxInt32, 1<<40, 1<<62, math.MaxInt, math.MaxInt-1)
+	}
+	if !s.bare && c.oneIn(20) {
+		cfg.MaxInflightMsgs, cfg.MaxCommittedSizePerReady = math.MaxInt, math.MaxUint64
+	}
 	return cfg
 }
+
+// reconfigure draws another configuration for the next start of a member, as an operator may.
+func (s *schedule) reconfigure(m *member) {
+	m.cfg = s.drawConfig()
+	m.cfg.ID, m.cfg.AsyncStorageWrites = m.id, s.oneIn(2)
+	s.tallyConfig(&m.cfg)
+	s.tally.Hit("restart: with another configuration")
+}
+
+// timeout returns a member's election timeout, or less of a timeout that is not to be waited for.
+func (m *member) timeout() int { return min(m.cfg.ElectionTick, 12) }
 
 // vary changes a part of the group's configuration for a member.
 func (s *schedule) vary(cfg raft.Config) raft.Config {

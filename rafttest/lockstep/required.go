@@ -57,7 +57,7 @@ config: Logger=nil; Logger=set; TraceLogger=nil; TraceLogger=set
 config: DisableProposalForwarding=true; DisableProposalForwarding=false
 config: DisableConfChangeValidation=true; DisableConfChangeValidation=false
 config: StepDownOnRemoval=true; StepDownOnRemoval=false
-restart: with Applied; without Applied
+restart: with Applied; without Applied; with another configuration
 crash: with writes lost; with nothing lost
 role: leader handing over; leader that is no voter
 progress: window full
@@ -68,7 +68,8 @@ conf change: applied; rejected by the host
 ready: read states; snapshot; entries; committed entries; no sync needed; described
 message out: MsgAppResp that rejects
 message stepped: of a later version
-storage: snapshot created; log compacted
+storage: snapshot created; log compacted; a compaction under way; out of service; no start on a broken disk
+stories: a campaign before a change is applied
 errors: raft proposal dropped; raft: cannot step as peer not found; raft: cannot step raft local message
 errors: can't bootstrap a nonempty Storage; must provide at least one peer to Bootstrap
 refusals: upstream panics; a malformed or stray message

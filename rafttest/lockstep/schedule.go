@@ -6,6 +6,7 @@ package lockstep
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -24,6 +25,7 @@ import (
 type schedule struct {
 	chance
 	seed    uint64
+	bare    bool
 	libs    [2]library
 	plan    plan
 	members []*member
@@ -46,6 +48,8 @@ type schedule struct {
 
 // options configure run.
 type options struct {
+	// Bare leaves out what schedules did not have when the oldest listed seeds were found.
+	Bare bool
 	// Steps is the number of steps of a schedule; each step makes a call or a few calls.
 	Steps int
 	// tally, if not nil, counts the covered cases.
@@ -69,6 +73,7 @@ func run(seed uint64, o options) (result result) {
 	s := &schedule{
 		chance: newChance(seed),
 		seed:   seed,
+		bare:   o.Bare,
 		libs:   [2]library{upstream, weft},
 		tally:  o.Tally,
 	}
@@ -201,9 +206,12 @@ func (s *schedule) both(m *member, what string, f func(side int) error) (error, 
 		s.tallyRefusal(a)
 		m.halt()
 		return b.err, false
-	case a.panicked != nil && b == outcome{} && upstreamBug(a.panicked):
+	case a.panicked != nil && b == outcome{} && m.upstreamBug(a.panicked):
 		s.tally.Hit("refusals: Weft goes on where a bug of upstream panics")
 		m.halt()
+		return nil, false
+	case a.panicked != nil && b.panicked == nil && m.disk[0].fault != sound:
+		s.outOfService(m)
 		return nil, false
 	case (a.panicked != nil) != (b.panicked != nil):
 		s.fail(what+": only one side panicked", sides(s.libs, a.String(), b.String()))
@@ -219,12 +227,16 @@ func (s *schedule) both(m *member, what string, f func(side int) error) (error, 
 	return a.err, true
 }
 
-// upstreamBug reports whether upstream panicked although all members behaved correctly. A
-// MsgTransferLeader that a follower forwards has a term; a receiver that has stepped down meanwhile
-// should forward the message too, and upstream panics instead.
-func upstreamBug(panicked any) bool {
+// upstreamBug reports whether upstream panicked although all members behaved correctly, in one of two
+// places. A MsgTransferLeader that a follower forwards has a term; a receiver that has stepped down
+// meanwhile should forward the message too. So should it a request with a term, of which no member
+// makes one. And a candidate that has applied the change that removes it should not lead when it wins.
+func (m *member) upstreamBug(panicked any) bool {
 	text, _ := panicked.(string)
-	return strings.HasPrefix(text, "term should not be set when sending MsgTransferLeader")
+	_, nilPointer := panicked.(runtime.Error)
+	_, voter := m.state.Config.Voters.IDs()[m.id]
+	return strings.HasPrefix(text, "term should not be set when sending ") ||
+		nilPointer && !voter && m.state.SoftState.RaftState == raft.StateCandidate
 }
 
 // sameError compares errors: their texts, and the sentinels that they are or wrap.
@@ -247,6 +259,9 @@ func (s *schedule) sameError(what string, a, b error) {
 func (s *schedule) on(m *member, what string, f func(side int, c core) error) error {
 	err, ok := s.both(m, what, func(side int) error { return f(side, m.core[side]) })
 	if ok {
+		if m.disk[0].fault != sound && isOut(m.core[1]) {
+			s.fail(what+": Weft is out of service", "upstream goes on, with a disk on which this fails: "+string(m.disk[0].fault))
+		}
 		s.compare(m)
 	}
 	return err

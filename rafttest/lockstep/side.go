@@ -19,8 +19,8 @@ type library struct {
 	name string
 	// sentinels are the exported errors, in the order of sentinelNames.
 	sentinels []error
-	// errSnapshotLater is ErrSnapshotTemporarilyUnavailable.
-	errSnapshotLater error
+	// errSnapshotLater is ErrSnapshotTemporarilyUnavailable, errCompacted ErrCompacted.
+	errSnapshotLater, errCompacted error
 
 	setLogger func(raft.Logger)
 	newCore   func(raft.Config) (core, error)
@@ -137,6 +137,7 @@ var weft = library{
 		raft.ErrUnavailable, raft.ErrSnapshotTemporarilyUnavailable, raft.ErrStopped,
 	},
 	errSnapshotLater: raft.ErrSnapshotTemporarilyUnavailable,
+	errCompacted:     raft.ErrCompacted,
 
 	setLogger: raft.SetLogger,
 	newCore: func(c raft.Config) (core, error) {

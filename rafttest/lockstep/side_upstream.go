@@ -18,6 +18,7 @@ var upstream = library{
 		theirs.ErrSnapOutOfDate, theirs.ErrUnavailable, theirs.ErrSnapshotTemporarilyUnavailable, theirs.ErrStopped,
 	},
 	errSnapshotLater: theirs.ErrSnapshotTemporarilyUnavailable,
+	errCompacted:     theirs.ErrCompacted,
 
 	setLogger: func(l raft.Logger) { theirs.SetLogger(l) },
 	newCore: func(c raft.Config) (core, error) {

@@ -180,14 +180,18 @@ func TestConfig(t *testing.T) {
 	for range 12_000 {
 		cfg := raft.Config{
 			ID:           pick[uint64](c, 1, 1, 1, 1, 5, 1<<63, 0, raft.LocalAppendThread, raft.LocalApplyThread),
-			ElectionTick: c.between(2, 5), HeartbeatTick: c.between(-1, 3),
+			ElectionTick: pick(c, 2, 3, 4, 5, 5, 5, math.MaxInt), HeartbeatTick: pick(c, -1, 0, 1, 1, 1, 1, 2, 2, 3, math.MaxInt),
 			MaxSizePerMsg: pick[uint64](c, 0, 100, math.MaxUint64), MaxInflightBytes: pick[uint64](c, 0, 0, 99, 100, 101, math.MaxUint64),
-			MaxInflightMsgs: c.between(-1, 12), CheckQuorum: c.oneIn(2), ReadOnlyOption: raft.ReadOnlyOption(c.IntN(2)), Applied: pick[uint64](c, 0, 0, 0, 3, 5, 9),
+			MaxInflightMsgs: c.between(-1, 12), CheckQuorum: c.oneIn(2), ReadOnlyOption: raft.ReadOnlyOption(c.IntN(3)),
+			Applied: pick[uint64](c, 0, 0, 0, 0, 3, 5, 9, math.MaxUint64),
 		}
-		hs := pick(c, nil, &pb.HardState{}, &pb.HardState{Term: new(uint64(2)), Vote: new(uint64(1)), Commit: new(uint64(c.between(2, 9)))})
-		cs := &pb.ConfState{Voters: pick(c, nil, []uint64{1}, []uint64{1, 2, 3}, []uint64{2, 2}), Learners: pick(c, nil, nil, []uint64{2}, []uint64{4}),
+		hs := pick(c, nil, &pb.HardState{}, &pb.HardState{Term: new(uint64(2)), Vote: new(uint64(1)), Commit: new(pick[uint64](c, 2, 3, 4, 5, 6, 7, 8, 9, math.MaxUint64))})
+		cs := &pb.ConfState{Voters: pick(c, nil, []uint64{1}, []uint64{1, 2, 3}, []uint64{2, 2}, []uint64{0, 1}), Learners: pick(c, nil, nil, []uint64{2}, []uint64{4}),
 			VotersOutgoing: pick(c, nil, nil, []uint64{1, 2}), LearnersNext: pick(c, nil, nil, nil, []uint64{2}), AutoLeave: pick(c, nil, nil, new(true))}
-		withStorage, filled := !c.oneIn(20), !c.oneIn(4)
+		withStorage, filled, broken := !c.oneIn(20), !c.oneIn(4), sound
+		if c.oneIn(8) {
+			broken = pick(c, failsState, failsFirst, failsLast, failsTerm, failsEntries, failsSnapshot)
+		}
 		var out [2]outcome
 		for side, lib := range libs {
 			lib.setLogger(silent.Logger{})
@@ -198,6 +202,7 @@ func TestConfig(t *testing.T) {
 					if filled {
 						fill(d, hs)
 					}
+					d.fault = broken
 					mine.Storage = d
 				}
 				theEntropy.reset(1, 1)

@@ -15,6 +15,8 @@ var table = []bug{
 	{"election", "the first campaign vote can be changed by a second answer", "candidate.go", "_, again := c.votes[from]; !again", "_, again := c.votes[from]; !again || again"},
 	{"election", "a pre-candidate keeps its leader", "candidate.go", "votes: map[uint64]bool{}}, None)\n	} else", "votes: map[uint64]bool{}}, r.lead)\n	} else"},
 	{"election", "a new role keeps counting the old one's ticks", "raft.go", "	r.quietTicks = 0\n	r.patience", "	r.patience"},
+	{"election", "a candidate that becomes a learner gives up", "candidate.go", "case c.members.Tracks() && !c.promotable():", "case !c.promotable():"},
+	{"election", "a timeout that overflows is any timeout", "raft.go", "int32(min(max(r.cfg.ElectionTick+r.cfg.Rand.IntN(r.cfg.ElectionTick), 0), math.MaxInt32))", "int32(min(r.cfg.ElectionTick+r.cfg.Rand.IntN(r.cfg.ElectionTick), math.MaxInt32))"},
 
 	// Votes.
 	{"votes", "votes against a known leader", "vote.go", "case r.vote == None && r.lead == None:", "case r.vote == None:"},
@@ -48,6 +50,7 @@ var table = []bug{
 	{"snapshot", "replaces a log that leads to it", "follower.go", "case f.log.holds(id) && !f.extension.MayRestore(id):", "case false:"},
 	{"snapshot", "the leader stays in snapshot mode one entry too long", "replicate.go", "if pr.Match+1 >= l.log.firstIndex() {", "if pr.Match >= l.log.firstIndex() {"},
 	{"snapshot", "a report of an earlier term is ignored", "step.go", "		if s := m.GetSnapshot(); s != nil {\n			r.snapshotApplied(s)\n		}\n	}\n}", "	}\n}"},
+	{"snapshot", "not sent if the log is compacted while it is read", "replicate.go", "	case err != nil:\n		return l.sendSnapshot(to, pr)\n	}\n	e :=", "	case err != nil:\n		return false\n	}\n	e :="},
 	{"snapshot", "any report counts for the pending one", "tail.go", "t.snapshot != nil && t.snapshot.GetMetadata().GetIndex() == index", "t.snapshot != nil"},
 
 	// ReadIndex.
@@ -80,6 +83,11 @@ var table = []bug{
 	{"limits", "a Ready that was cut short does not wait for a report", "applying.go", "l.full = l.outstanding >= l.limit || l.applying < l.releasable(allowUnwritten)", "l.full = l.outstanding >= l.limit"},
 	{"limits", "entries are sent although the window is full", "replicate.go", "if pr.State != tracker.StateReplicate || !pr.Inflights.Full() {", "if true {"},
 	{"limits", "a message that fits exactly is cut", "internal/extend/extend.go", "size > most && i > 0", "size >= most && i > 0"},
+
+	// A storage that fails.
+	{"failing storage", "there is still work for the host", "ready.go", "	if r.log.err != nil {\n		return false\n	}\n	hs", "	hs"},
+	{"failing storage", "an empty snapshot is sent", "replicate.go", "if err == nil && IsEmptySnap(s) {", "if err == nil && s == nil {"},
+	{"failing storage", "entries that cannot be read are none", "log.go", "		l.fail(err, \"Entries(%d, %d)\", lo, cut)\n", ""},
 
 	// Asynchronous writes.
 	{"async writes", "applies what is not written", "early.go", "return min(l.committed, t.base.Index)", "return l.committed"},
