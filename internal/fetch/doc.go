@@ -44,7 +44,8 @@
 // as a copy of its own log, which may differ. The follower refuses a header that is older than the
 // offer, or that belongs to another group; package replica checks all the rest, as for a
 // snapshot of the leader's. The state of an offer's term remains good for a leader of a later
-// term: an election in the middle breaks nothing off.
+// term: an election in the middle breaks nothing off, unless the new leader offers a later index, as its log may begin
+// behind the state that is on its way.
 //
 // # Memory, and breaks
 //
