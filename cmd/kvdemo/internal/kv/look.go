@@ -98,7 +98,7 @@ func (s *Store) Condition(key string) (Compare, error) {
 		if err != nil {
 			return err
 		}
-		c.Kind, c.SHA256 = CompareDigest, r.digest()
+		c.Kind, c.SHA256, c.Bytes = CompareDigest, r.digest(), max(1, len(r.value))
 		return nil
 	})
 	if errors.Is(err, ErrNotFound) {

@@ -4,6 +4,7 @@
 package kv
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -19,6 +20,10 @@ const (
 	// MaxTxnReplyBytes bounds the values that the actions of a transaction return
 	// together. An action beyond the bound has TxnReplyFull as its code.
 	MaxTxnReplyBytes = 4 << 20
+	// maxTxnDigestBytes bounds the bytes of values that each node reads for comparisons with a SHA-256. It is not
+	// part of the data format: Command.Check counts, which does not know the values, and counts MaxInlineBytes for
+	// one whose size is not known.
+	maxTxnDigestBytes = 64 << 20
 	// maxKeptTxnBytes bounds the results that a session keeps of one transaction.
 	maxKeptTxnBytes = 4 << 10
 	// MaxDeadline is the last deadline of a key, in milliseconds since 1970.
@@ -45,6 +50,9 @@ type Compare struct {
 	Kind   CompareKind
 	Key    string
 	SHA256 [sha256.Size]byte // of CompareDigest
+	// Bytes of CompareDigest is how many bytes the value has that is wanted, and at least 1; 0: not known. It does not
+	// travel.
+	Bytes int
 	// Revision of CompareRevision and CompareChanged is one of the group: see Event.
 	Revision uint64
 }
@@ -54,7 +62,7 @@ func (k CompareKind) byRevision() bool { return k == CompareRevision || k == Com
 
 // CompareValue returns the condition that a key has just this value.
 func CompareValue(key string, value []byte) Compare {
-	return Compare{Kind: CompareDigest, Key: key, SHA256: sha256.Sum256(value)}
+	return Compare{Kind: CompareDigest, Key: key, SHA256: sha256.Sum256(value), Bytes: max(1, len(value))}
 }
 
 // ActionKind says what an action does. The numbers are part of the log's format.
@@ -200,6 +208,17 @@ func (t *Txn) CheckActions() error {
 		}
 	}
 	return nil
+}
+
+// digestBytes returns how many bytes of values a node may have to read for comparisons with a SHA-256. One that does not
+// hold is the last that is looked at.
+func (t *Txn) digestBytes() (n int) {
+	for _, c := range t.Compares {
+		if c.Kind == CompareDigest {
+			n += cmp.Or(c.Bytes, MaxInlineBytes)
+		}
+	}
+	return n
 }
 
 // Keys yields the key of each comparison and action.

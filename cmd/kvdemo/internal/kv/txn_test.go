@@ -347,3 +347,39 @@ func TestFrozenGroupRefusesChanges(t *testing.T) {
 	require.False(t, apply(t, s, inSession)[0].Repeated)
 	require.Equal(t, "w", string(readAll(t, s, "k")))
 }
+
+// A command of some kilobytes must not have every node read gigabytes of values.
+func TestComparisonsByDigestAreBoundedInBytes(t *testing.T) {
+	x := &Txn{Then: []Action{{Kind: ActPut, Key: "k"}}}
+	check := func() error { return Command{Op: OpTxn, Txn: x}.Check() }
+	for range maxTxnDigestBytes / MaxInlineBytes {
+		x.Compares = append(x.Compares, Compare{Kind: CompareDigest, Key: "k"})
+	}
+	require.NoError(t, check())
+	x.Compares = append(x.Compares, Compare{Kind: ComparePresent, Key: "k"})
+	require.NoError(t, check())
+	x.Compares = append(x.Compares, CompareValue("k", nil))
+	require.ErrorIs(t, check(), ErrInvalid)
+	require.ErrorContains(t, check(), "read up to 67108865 bytes of values, want at most 67108864")
+
+	_, s := openMem(t)
+	apply(t, s, put("k", "value"))
+	c, err := s.Condition("k")
+	require.NoError(t, err)
+	require.Equal(t, CompareValue("k", []byte("value")), c)
+	x.Compares = nil
+	for range MaxTxnItems - 1 {
+		x.Compares = append(x.Compares, c)
+	}
+	require.NoError(t, check(), "small values")
+}
+
+// A transaction whose comparison does not hold reads no further values for its comparisons.
+func TestComparisonThatDoesNotHoldIsTheLastOne(t *testing.T) {
+	db, s := openMem(t)
+	apply(t, s, raiseLevel(), put("a", "1"), put("b", "2"))
+	require.NoError(t, inner(t, db).Set(s.space().key(secData, []byte("b")), []byte("damage"), pebble.NoSync))
+	r := apply(t, s, txn([]Compare{CompareValue("a", nil), CompareValue("b", []byte("2"))}, nil, Action{Kind: ActPut, Key: "c"}))[0]
+	require.NoError(t, r.Err)
+	require.False(t, r.Txn.Succeeded)
+}

@@ -18,7 +18,9 @@ func (w *writer) txn(p *parsedTxn) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.Succeeded = r.Succeeded && holds
+		if r.Succeeded = holds; !holds {
+			break // the values of the others need not be read
+		}
 	}
 	list := p.lists[1]
 	if r.Succeeded {
