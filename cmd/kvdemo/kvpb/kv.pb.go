@@ -1139,7 +1139,7 @@ type TxnRequest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Compares []*Compare             `protobuf:"bytes,1,rep,name=compares,proto3" json:"compares,omitempty"`
 	// What is done, in order, if all comparisons hold, and what is done if not. At most
-	// 4096 comparisons and actions, of 1 MiB together.
+	// 4096 comparisons and actions, of 1 MiB together; at most 64 comparisons with a sha256.
 	Then          []*Action `protobuf:"bytes,2,rep,name=then,proto3" json:"then,omitempty"`
 	Otherwise     []*Action `protobuf:"bytes,3,rep,name=otherwise,proto3" json:"otherwise,omitempty"`
 	Session       *Session  `protobuf:"bytes,4,opt,name=session,proto3" json:"session,omitempty"`
@@ -2043,7 +2043,8 @@ type ListRequest struct {
 	Prefix string `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	// Only keys above after (exclusive): next of the page before.
 	After string `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`
-	// At most this many keys, 1 to 10000; 0 means 1000.
+	// At most this many keys, 1 to 10000; 0 means 1000. A page may be shorter, to bound
+	// the bytes of an answer.
 	Limit uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Read what this node has applied so far, without asking the others.
 	Local bool `protobuf:"varint,4,opt,name=local,proto3" json:"local,omitempty"`

@@ -31,6 +31,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
@@ -52,9 +53,16 @@ const (
 	pause = 50 * time.Millisecond
 )
 
-// MaxMessageBytes bounds a gRPC message in both directions: a value, a key, and
-// what is around them.
-const MaxMessageBytes = kv.MaxInlineBytes + kv.MaxKeyBytes + 1<<10
+const (
+	// MaxMessageBytes bounds a gRPC message to a node: a value, a key, and what is around them.
+	MaxMessageBytes = kv.MaxInlineBytes + kv.MaxKeyBytes + 1<<10
+	// MaxReplyBytes bounds a gRPC message to a client. The largest has the results of a transaction.
+	MaxReplyBytes = kv.MaxTxnReplyBytes + kv.MaxTxnItems*64
+	// PingTime is how long a connection with a call may be silent before the client asks whether the node is
+	// there, and PingTimeout how long the answer may take before the connection ends: a watch, which may be silent for
+	// days, goes on at another node. By TCP alone that takes two hours.
+	PingTime, PingTimeout = 30 * time.Second, 20 * time.Second
+)
 
 // Config configures [New].
 type Config struct {
@@ -145,17 +153,21 @@ func New(cfg Config) (*Client, error) {
 	}
 	for _, e := range cfg.Endpoints {
 		w := newWitness(secure)
-		conn, err := grpc.NewClient("passthrough:///"+e,
-			grpc.WithTransportCredentials(w),
-			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessageBytes), grpc.MaxCallSendMsgSize(MaxMessageBytes)),
-			grpc.WithDisableRetry(),
-		)
+		conn, err := grpc.NewClient("passthrough:///"+e, append(bounds(), grpc.WithTransportCredentials(w), grpc.WithDisableRetry())...)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("endpoint %s: %w", e, err), c.Close())
 		}
 		c.conns, c.witnesses = append(c.conns, conn), append(c.witnesses, w)
 	}
 	return c, nil
+}
+
+// bounds are the options by which a connection takes no larger messages than there are, and ends if nobody is there.
+func bounds() []grpc.DialOption {
+	return []grpc.DialOption{
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxReplyBytes), grpc.MaxCallSendMsgSize(MaxMessageBytes)),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: PingTime, Timeout: PingTimeout}),
+	}
 }
 
 // Close closes the connections.

@@ -18,6 +18,8 @@ import (
 const (
 	MaxPage     = 10000
 	DefaultPage = 1000
+	// A page ends once its items have so many bytes: see Item.Bytes.
+	MaxPageBytes = 1 << 20
 	// A page with digests ends once it has read this many bytes of values.
 	maxDigestBytes = 32 << 20
 )
@@ -158,6 +160,8 @@ type Query struct {
 	Limit   int    // at most so many, 1 to MaxPage; 0 means DefaultPage
 	Digests bool   // read the values and return their SHA-256
 	Types   bool   // return the types
+	// Share is how many pages of different groups make one, and share its bounds in bytes; 0 means 1.
+	Share int
 }
 
 // Item is a key in a page.
@@ -167,6 +171,9 @@ type Item struct {
 	SHA256 []byte // with Query.Digests; see Store.List
 	Type   Type   // with Query.Types or Query.Digests
 }
+
+// Bytes is about what the item takes in memory and in a message.
+func (i *Item) Bytes() int { return len(i.Key) + 64 }
 
 // Page is a part of the answer to a query, all of it from one state.
 type Page struct {
@@ -234,9 +241,9 @@ func (s *Store) Count(ctx context.Context) (n int64, err error) {
 }
 
 func (p *Page) fill(v *view, it *pebble.Iterator, q Query) error {
-	read := int64(0)
+	read, bytes, share := int64(0), 0, max(q.Share, 1)
 	for ok := it.First(); ok; ok = it.Next() {
-		if len(p.Items) == q.Limit || read > maxDigestBytes {
+		if len(p.Items) == q.Limit || read > int64(maxDigestBytes/share) || bytes > MaxPageBytes/share {
 			p.Next = p.Items[len(p.Items)-1].Key
 			return nil
 		}
@@ -247,6 +254,7 @@ func (p *Page) fill(v *view, it *pebble.Iterator, q Query) error {
 		if q.Digests || q.Types {
 			read += item.Size
 		}
+		bytes += item.Bytes()
 		p.Items = append(p.Items, item)
 	}
 	return nil

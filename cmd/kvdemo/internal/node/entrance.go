@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
@@ -117,7 +118,7 @@ func (e *entrance) newServers(kv kvpb.KVServer, redis resp.Backend, more ...grpc
 		}
 	}
 	options := append(append(clients.Options(), e.traces.options()...), more...)
-	e.server = grpc.NewServer(append(options, grpc.MaxRecvMsgSize(client.MaxMessageBytes), grpc.MaxSendMsgSize(client.MaxMessageBytes))...)
+	e.server = grpc.NewServer(append(options, clientBounds()...)...)
 	kvpb.RegisterKVServer(e.server, kv)
 	if e.redis != nil {
 		e.front = newFront(redis, e.cfg, clients)
@@ -127,6 +128,19 @@ func (e *entrance) newServers(kv kvpb.KVServer, redis resp.Backend, more ...grpc
 	e.health.SetServingStatus(kvpb.KV_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
 	reflection.Register(e.server)
 	return nil
+}
+
+// maxStreams bounds the calls of a connection; further calls wait at the client.
+const maxStreams = 1024
+
+// clientBounds returns the options by which no client takes more than its share, and none that is gone keeps it. A
+// client on a machine that died, or one that was stopped, is noticed by asking.
+func clientBounds() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(client.MaxMessageBytes), grpc.MaxSendMsgSize(client.MaxReplyBytes), grpc.MaxConcurrentStreams(maxStreams),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: client.PingTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: client.PingTime / 3, PermitWithoutStream: true}),
+	}
 }
 
 // clientRefused counts and logs that a client was refused, by its certificate or for

@@ -267,15 +267,11 @@ func (g *gateway) Watch(req *kvpb.WatchRequest, stream grpc.ServerStreamingServe
 	if err := g.ask(stream.Context(), askWatchFrom, req, begin); err != nil {
 		return err
 	}
-	var turn sync.Mutex // of the stream
+	send := inPieces(stream)
 	all, ctx := errgroup.WithContext(stream.Context())
 	for _, at := range begin.GetAfter() {
 		all.Go(func() error {
-			return g.watch(ctx, &kvpb.WatchRequest{Keys: begin.GetKeys(), After: []*kvpb.Position{at}}, func(r *kvpb.WatchResponse) error {
-				turn.Lock()
-				defer turn.Unlock()
-				return stream.Send(r)
-			})
+			return g.watch(ctx, &kvpb.WatchRequest{Keys: begin.GetKeys(), After: []*kvpb.Position{at}}, send)
 		})
 	}
 	return toStatus(all.Wait())

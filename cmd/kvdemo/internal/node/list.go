@@ -36,6 +36,11 @@ func mergePages(pages []kv.Page, limit int) kv.Page {
 		keep++ // end itself is there
 	}
 	keep = min(keep, limit)
+	for i, bytes := 0, 0; i < keep; i++ {
+		if bytes += merged.Items[i].Bytes(); bytes > kv.MaxPageBytes && i > 0 {
+			keep = i
+		}
+	}
 	if keep < len(merged.Items) || more {
 		merged.Items = merged.Items[:keep]
 		merged.Next = merged.Items[keep-1].Key

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -19,6 +20,27 @@ import (
 
 // maxAge bounds the age of a state that a client may ask for.
 const maxAge = 24 * time.Hour
+
+const (
+	// maxOpen bounds the values that are being sent: what each has of the state stays on disk, whatever is written.
+	maxOpen = 1024
+	// slowReader is how long a client may take for a chunk of a value.
+	slowReader = 30 * time.Second
+)
+
+// sendSoon sends a chunk, or gives the client up. Behind an error the stream may still have the chunk for a moment.
+func sendSoon(stream grpc.ServerStreamingServer[kvpb.ReadChunk], c *kvpb.ReadChunk) error {
+	sent := make(chan error, 1)
+	go func() { sent <- stream.Send(c) }()
+	late := time.NewTimer(slowReader)
+	defer late.Stop()
+	select {
+	case err := <-sent:
+		return err
+	case <-late.C:
+		return status.Errorf(codes.DeadlineExceeded, "the client has not taken a chunk of the value for %v: read it again, from the offset on", slowReader)
+	}
+}
 
 // readRequest is what a client says of a read.
 type readRequest struct {

@@ -4,11 +4,13 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -64,8 +66,9 @@ type service struct {
 	groups  []replicated // those of writes
 	watches *watches
 	status  func() *kvpb.StatusResponse
-	id      uint64      // of this node
-	reads   *readCounts // nil: nobody counts
+	id      uint64       // of this node
+	reads   *readCounts  // nil: nobody counts
+	open    atomic.Int64 // values that are being sent
 }
 
 func (n *node) newService() *service {
@@ -295,7 +298,7 @@ func (s *writes) enabled(ctx context.Context, group uint64, level int) error {
 }
 
 // Read sends a value in chunks, from one consistent view. Memory is bounded by
-// a part: Send waits for the reader.
+// a part: Send waits for the reader, for a while.
 func (s *service) Read(req *kvpb.ReadRequest, stream grpc.ServerStreamingServer[kvpb.ReadChunk]) (err error) {
 	if err := kv.CheckKey(req.GetKey()); err != nil {
 		return toStatus(err)
@@ -310,6 +313,11 @@ func (s *service) Read(req *kvpb.ReadRequest, stream grpc.ServerStreamingServer[
 	if err != nil {
 		return toStatus(err)
 	}
+	if s.open.Add(1) > maxOpen {
+		s.open.Add(-1)
+		return status.Errorf(codes.ResourceExhausted, "%d values are being read at this node, want at most that: ask another node", maxOpen)
+	}
+	defer s.open.Add(-1)
 	value, err := g.state().Value(req.GetKey())
 	if err != nil {
 		return toStatus(err)
@@ -322,13 +330,13 @@ func (s *service) Read(req *kvpb.ReadRequest, stream grpc.ServerStreamingServer[
 	if req.GetOffset() > uint64(value.Size) {
 		return status.Errorf(codes.OutOfRange, "offset %d: the value has %d bytes", req.GetOffset(), value.Size)
 	}
-	err = stream.Send(&kvpb.ReadChunk{Size: uint64(value.Size), Sha256: value.SHA256, Applied: value.Applied, Served: served, Position: position, Revision: revision})
+	err = sendSoon(stream, &kvpb.ReadChunk{Size: uint64(value.Size), Sha256: value.SHA256, Applied: value.Applied, Served: served, Position: position, Revision: revision})
 	for skip := req.GetOffset(); err == nil; {
 		var part []byte
 		part, err = value.Next()
 		cut := min(skip, uint64(len(part)))
 		if skip -= cut; err == nil && cut < uint64(len(part)) {
-			err = stream.Send(&kvpb.ReadChunk{Data: part[cut:]})
+			err = sendSoon(stream, &kvpb.ReadChunk{Data: bytes.Clone(part[cut:])})
 		}
 	}
 	if errors.Is(err, io.EOF) {
@@ -356,6 +364,7 @@ func (s *service) List(ctx context.Context, req *kvpb.ListRequest) (*kvpb.ListRe
 // list returns a page of all groups, and where they are.
 func (s *service) list(q kv.Query) (kv.Page, []*kvpb.Position, error) {
 	pages := make([]kv.Page, len(s.groups))
+	q.Share = len(s.groups)
 	var positions []*kvpb.Position
 	for i, g := range s.groups {
 		var err error

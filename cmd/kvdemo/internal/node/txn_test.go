@@ -240,6 +240,10 @@ func TestWatchRefuses(t *testing.T) {
 	err := s.Watch(&kvpb.WatchRequest{Keys: &kvpb.WatchRequest_Key{Key: "a"}}, &watchStream{ctx: t.Context()})
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
 	s.watches.count.Store(0)
+	s.watches.parts.Store(maxParts)
+	err = s.Watch(&kvpb.WatchRequest{Keys: &kvpb.WatchRequest_Key{Key: "a"}}, &watchStream{ctx: t.Context()})
+	require.ErrorContains(t, err, "1 watches are open at this node, which are about 65537 groups, want at most 4096 and 65536")
+	s.watches.parts.Store(0)
 	s.watches.end()
 	err = s.Watch(&kvpb.WatchRequest{Keys: &kvpb.WatchRequest_Key{Key: "a"}}, &watchStream{ctx: t.Context()})
 	require.Equal(t, codes.Unavailable, status.Code(err))
@@ -249,11 +253,18 @@ func TestWatchRefuses(t *testing.T) {
 // watchStream takes responses.
 type watchStream struct {
 	grpc.ServerStream
-	ctx context.Context
+	ctx  context.Context
+	take func(*kvpb.WatchResponse) // or nil
 }
 
-func (w *watchStream) Context() context.Context       { return w.ctx }
-func (w *watchStream) Send(*kvpb.WatchResponse) error { return nil }
+func (w *watchStream) Context() context.Context { return w.ctx }
+
+func (w *watchStream) Send(r *kvpb.WatchResponse) error {
+	if w.take != nil {
+		w.take(r)
+	}
+	return nil
+}
 
 // After a restart a node remembers only what its log replays.
 func TestWatchOfAForgottenRevisionSaysCompacted(t *testing.T) {

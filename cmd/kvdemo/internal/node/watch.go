@@ -13,16 +13,18 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
 
 const (
-	// maxWatches bounds the watches at a node.
-	maxWatches = 4096
-	// watchPage is how many events are looked at in one step.
-	watchPage = 256
+	// maxWatches bounds the watches at a node, and maxParts their parts: a watch has one for each group that it is about.
+	maxWatches, maxParts = 4096, 64 << 10
+	// watchPage is how many events are looked at in one step, and watchBytes bounds those of one message, unless one
+	// command has more.
+	watchPage, watchBytes = 256, 512 << 10
 	// watchProgress: a watch that has nothing to send says where it is after so many
 	// commands, so that its client can go on from there.
 	watchProgress = 1000
@@ -30,39 +32,48 @@ const (
 
 // watches counts the watches at a node, and ends them with it.
 type watches struct {
-	count  atomic.Int64
-	ending chan struct{}
-	once   sync.Once
+	count, parts atomic.Int64
+	ending       chan struct{}
+	once         sync.Once
 }
 
 func newWatches() *watches { return &watches{ending: make(chan struct{})} }
+
+// begin counts a watch of so many groups, or says why there is no room for it.
+func (w *watches) begin(groups int) error {
+	count, parts := w.count.Add(1), w.parts.Add(int64(groups))
+	if count <= maxWatches && parts <= maxParts {
+		return nil
+	}
+	w.done(groups)
+	return status.Errorf(codes.ResourceExhausted, "%d watches are open at this node, which are about %d groups, want at most %d and %d: close some, or ask another node", count, parts, maxWatches, maxParts)
+}
+
+func (w *watches) done(groups int) {
+	w.count.Add(-1)
+	w.parts.Add(-int64(groups))
+}
 
 // end ends all watches.
 func (w *watches) end() { w.once.Do(func() { close(w.ending) }) }
 
 // Watch implements kvpb.KVServer.
 func (s *service) Watch(req *kvpb.WatchRequest, stream grpc.ServerStreamingServer[kvpb.WatchResponse]) error {
-	if s.watches.count.Add(1) > maxWatches {
-		s.watches.count.Add(-1)
-		return status.Errorf(codes.ResourceExhausted, "%d watches are open at this node, want at most that: close some, or ask another node", maxWatches)
-	}
-	defer s.watches.count.Add(-1)
-	ctx, cancel := context.WithCancel(stream.Context())
-	defer cancel()
 	match, groups, err := s.watched(req)
 	if err != nil {
 		return err
 	}
+	if err := s.watches.begin(len(groups)); err != nil {
+		return err
+	}
+	defer s.watches.done(len(groups))
+	ctx, cancel := context.WithCancel(stream.Context())
+	defer cancel()
 	from, err := s.watchFrom(ctx, req, groups)
 	if err != nil {
 		return err
 	}
-	var turn sync.Mutex // of the stream
-	send := func(r *kvpb.WatchResponse) error {
-		turn.Lock()
-		defer turn.Unlock()
-		return stream.Send(r)
-	}
+	send := inPieces(stream)
 	all, ctx := errgroup.WithContext(ctx)
 	for _, g := range groups {
 		all.Go(func() error {
@@ -71,6 +82,32 @@ func (s *service) Watch(req *kvpb.WatchRequest, stream grpc.ServerStreamingServe
 		})
 	}
 	return toStatus(all.Wait())
+}
+
+// inPieces returns what sends responses on a stream, for several goroutines. More events than fit a message go in several;
+// those of a revision stay together, and fit, because one command has them.
+func inPieces(stream grpc.ServerStreamingServer[kvpb.WatchResponse]) func(*kvpb.WatchResponse) error {
+	var turn sync.Mutex // of the stream
+	return func(r *kvpb.WatchResponse) error {
+		turn.Lock()
+		defer turn.Unlock()
+		events, begin, bytes := r.GetEvents(), 0, 0
+		for i := 0; i < len(events); {
+			at, revision, size := i, events[i].GetRevision(), 0
+			for ; i < len(events) && events[i].GetRevision() == revision; i++ {
+				size += proto.Size(events[i])
+			}
+			if at > begin && bytes+size > watchBytes {
+				upTo := &kvpb.Position{Group: r.GetPosition().GetGroup(), Revision: revision - 1}
+				if err := stream.Send(&kvpb.WatchResponse{Events: events[begin:at], Position: upTo}); err != nil {
+					return err
+				}
+				begin, bytes = at, 0
+			}
+			bytes += size
+		}
+		return stream.Send(&kvpb.WatchResponse{Events: events[begin:], Position: r.GetPosition()})
+	}
 }
 
 // watched returns which keys a watch is about, and the groups that have such keys.

@@ -225,3 +225,23 @@ func TestHandshakesThatSayNothingTakeNoPlace(t *testing.T) {
 	require.NoError(t, <-served)
 	require.Eventually(t, func() bool { return s.cfg.Strangers.Len() == 0 && s.clients.Load() == 0 }, time.Minute, time.Millisecond)
 }
+
+// Each subscriber is sent the changes of all groups: where there are many groups, there are fewer subscribers.
+func TestSubscribersAreBoundedByGroups(t *testing.T) {
+	cfg := Config{Backend: newGroups(t, 3), Log: slog.New(slog.DiscardHandler)}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := New(cfg)
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	s.followed.Store(maxFollowed - 4)
+	c := dial(t, l.Addr().String())
+	first := c.Subscribe(t.Context(), "__keyspace@0__:a")
+	_, err = first.Receive(t.Context())
+	require.NoError(t, err)
+	second := c.Subscribe(t.Context(), "__keyspace@0__:a")
+	_, err = second.Receive(t.Context())
+	require.ErrorContains(t, err, "TRYAGAIN subscribers follow 65538 groups together, want at most 65536")
+	require.NoError(t, errors.Join(first.Close(), second.Close(), s.Close(), <-served))
+	require.EqualValues(t, maxFollowed-4, s.followed.Load())
+}

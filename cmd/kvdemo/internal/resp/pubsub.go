@@ -33,6 +33,8 @@ const (
 	maxChannels     = 1024
 	maxPatternBytes = 16 << 10
 	eventPage       = 256
+	// maxFollowed bounds the subscribers, counted once for each group: each is sent the changes of all groups.
+	maxFollowed = 64 << 10
 )
 
 var eventNames = map[kv.EventKind]string{
@@ -79,13 +81,21 @@ func doSubscribe(patterns bool) func(*client, redcon.Conn, [][]byte) {
 			}
 			from[i] = now + 1
 		}
+		if n := s.followed.Add(int64(len(from))); n > maxFollowed {
+			s.followed.Add(-int64(len(from)))
+			conn.WriteError(fmt.Sprintf("TRYAGAIN subscribers follow %d groups together, want at most %d: use another node", n, maxFollowed))
+			return
+		}
 		c.endMulti() // there is none, but perhaps keys that are watched
 		c.left, c.detached = true, true
 		sub := &subscriber{client: c, conn: conn.Detach(), channels: map[string]bool{}, patterns: map[string]*regexp.Regexp{}}
 		sub.subscribe(patterns, args)
 		rest := c.pipeline
 		c.pipeline = nil
-		s.subscribers.Go(func() { sub.serve(rest, from) })
+		s.subscribers.Go(func() {
+			defer s.followed.Add(-int64(len(from)))
+			sub.serve(rest, from)
+		})
 	}
 }
 

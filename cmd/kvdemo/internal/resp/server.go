@@ -136,8 +136,9 @@ type Server struct {
 	// listener is what Serve was given.
 	mu       sync.Mutex
 	listener net.Listener
-	// subscribers have left redcon's care.
+	// subscribers have left redcon's care; followed counts each once for each group.
 	subscribers sync.WaitGroup
+	followed    atomic.Int64
 }
 
 // New returns a server.
