@@ -281,7 +281,8 @@
 // L35. The lease of a member that has left does not count any more, also when a member of that
 // id joins. It may have an empty disk, and know of no promise: 1 leads and counts the lease of
 // 3, which was removed and comes back; 3 votes for 2, and a read at 1 misses what they commit.
-// Behind a snapshot a node knows of nobody who has left and come back. Node.Configured,
+// Behind a snapshot a node knows of nobody who has left and come back. An id should be used
+// once all the same, because Raft itself counts what was acknowledged under it. Node.Configured,
 // Node.Restored; TestLeaseOfAMemberThatLeftDoesNotCount.
 //
 // # What Raft has to do

@@ -78,7 +78,9 @@ type Pace interface {
 // ElectionTick, HeartbeatTick, Storage and MaxInflightMsgs must be set.
 type Config struct {
 	// ID is this node's identity in its group: not [None], and neither of the
-	// local threads' addresses.
+	// local threads' addresses. An id is used once in a group: a member that was removed,
+	// or has lost its log, comes back under another one, because the node does not know
+	// what was voted, acknowledged and promised under the old id, and others may still count it.
 	ID uint64
 
 	// ElectionTick is the least number of ticks without a word from the leader

@@ -11,7 +11,8 @@ import (
 // ReplicaConfig configures the decisions of a [Host]. ID and Log must be set; every other field has
 // a useful zero value. Sizes are in bytes.
 type ReplicaConfig struct {
-	// ID is this node's identity, in all groups; Group is the group's identity.
+	// ID is this node's identity, in all groups; Group is the group's identity. An ID is used once: a node that was
+	// removed, or has lost its log, comes back under another one (see raft.Config).
 	ID, Group uint64
 	// Core is the library to drive: [Weft] (if nil) or [Upstream].
 	Core replica.NewCore
