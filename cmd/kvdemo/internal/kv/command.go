@@ -104,9 +104,9 @@ func (c *Command) check() ([]byte, error) {
 	if c.Txn != nil && len(c.Txn.Compares)+len(c.Txn.Then)+len(c.Txn.Else) > MaxTxnItems {
 		return nil, fmt.Errorf("%w transaction: %d comparisons and actions, want at most %d; split it", ErrInvalid, len(c.Txn.Compares)+len(c.Txn.Then)+len(c.Txn.Else), MaxTxnItems)
 	}
-	if c.Txn != nil && c.Txn.digestBytes() > MaxTxnDigestBytes {
+	if c.Txn != nil && c.Txn.digestBytes() > maxTxnDigestBytes {
 		return nil, fmt.Errorf("%w transaction: its comparisons by SHA-256 would have each node read up to %d bytes of values, want at most %d, where a value counts %d: compare fewer keys, or revisions",
-			ErrInvalid, c.Txn.digestBytes(), MaxTxnDigestBytes, MaxInlineBytes)
+			ErrInvalid, c.Txn.digestBytes(), maxTxnDigestBytes, MaxInlineBytes)
 	}
 	b := c.Encode()
 	if len(b) > MaxCommandBytes {

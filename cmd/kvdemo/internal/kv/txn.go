@@ -20,10 +20,10 @@ const (
 	// MaxTxnReplyBytes bounds the values that the actions of a transaction return
 	// together. An action beyond the bound has TxnReplyFull as its code.
 	MaxTxnReplyBytes = 4 << 20
-	// MaxTxnDigestBytes bounds the bytes of values that each node reads for comparisons with a SHA-256. It is not
+	// maxTxnDigestBytes bounds the bytes of values that each node reads for comparisons with a SHA-256. It is not
 	// part of the data format: Command.Check counts, which does not know the values, and counts MaxInlineBytes for
 	// one whose size is not known.
-	MaxTxnDigestBytes = 64 << 20
+	maxTxnDigestBytes = 64 << 20
 	// maxKeptTxnBytes bounds the results that a session keeps of one transaction.
 	maxKeptTxnBytes = 4 << 10
 	// MaxDeadline is the last deadline of a key, in milliseconds since 1970.

@@ -352,7 +352,7 @@ func TestFrozenGroupRefusesChanges(t *testing.T) {
 func TestComparisonsByDigestAreBoundedInBytes(t *testing.T) {
 	x := &Txn{Then: []Action{{Kind: ActPut, Key: "k"}}}
 	check := func() error { return Command{Op: OpTxn, Txn: x}.Check() }
-	for range MaxTxnDigestBytes / MaxInlineBytes {
+	for range maxTxnDigestBytes / MaxInlineBytes {
 		x.Compares = append(x.Compares, Compare{Kind: CompareDigest, Key: "k"})
 	}
 	require.NoError(t, check())

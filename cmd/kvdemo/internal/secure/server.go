@@ -4,6 +4,7 @@
 package secure
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -12,6 +13,8 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -58,7 +61,13 @@ type Server struct {
 	Strangers *strangers.Table
 	// Refused is called for each refused connection and call, and must not wait.
 	Refused func(why Refusal, from net.Addr, err error)
+	// MaxClients bounds the connections by gRPC that are let in; 0 means 10,000.
+	MaxClients int
+
+	clients atomic.Int64 // that are let in
 }
+
+const defaultClients = 10_000
 
 // maxHeader bounds the header of a call, which is read before the call is refused.
 const maxHeader = 64 << 10
@@ -126,7 +135,35 @@ func (s serverCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.
 		return &stranger{Conn: conn, gone: func() { s.Strangers.Remove(raw) }}, info, nil
 	}
 	s.Strangers.Remove(raw)
-	return conn, info, err
+	if err != nil {
+		return conn, info, err
+	}
+	return s.letIn(conn, info)
+}
+
+// letIn counts a client, or ends its connection if there is no room: it finds another node.
+func (s serverCredentials) letIn(conn net.Conn, info credentials.AuthInfo) (net.Conn, credentials.AuthInfo, error) {
+	most := int64(cmp.Or(s.MaxClients, defaultClients))
+	if n := s.clients.Add(1); n > most {
+		s.clients.Add(-1)
+		err := fmt.Errorf("%d clients are connected, want at most that", most)
+		s.Refused(refusedCrowd, conn.RemoteAddr(), err)
+		return nil, nil, err
+	}
+	return &guest{Conn: conn, server: s.Server}, info, nil
+}
+
+// guest is the connection of a client that was let in.
+type guest struct {
+	net.Conn
+	server *Server
+	once   sync.Once
+}
+
+// Close implements net.Conn.
+func (c *guest) Close() error {
+	c.once.Do(func() { c.server.clients.Add(-1) })
+	return c.Conn.Close()
 }
 
 // stranger is a connection that is not trusted.

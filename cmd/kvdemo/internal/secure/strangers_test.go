@@ -112,3 +112,32 @@ func boundStrangers(t *testing.T) {
 	require.Zero(t, server.Strangers.Len())
 	require.Zero(t, open.Load())
 }
+
+// The connections of clients are bounded, and one that ends makes room, however often it is closed.
+func TestClientsAreBounded(t *testing.T) {
+	var why []Refusal
+	server := &Server{MaxClients: 2, Strangers: strangers.New(5, 1, rand.IntN), Refused: func(r Refusal, _ net.Addr, err error) {
+		require.EqualError(t, err, "2 clients are connected, want at most that")
+		why = append(why, r)
+	}}
+	greet := func() (net.Conn, error) {
+		here, there := net.Pipe()
+		go func() { _, _ = there.Write([]byte("P")) }()
+		conn, _, err := serverCredentials{server}.ServerHandshake(here)
+		return conn, err
+	}
+	first, err := greet()
+	require.NoError(t, err)
+	_, err = greet()
+	require.NoError(t, err)
+	_, err = greet()
+	require.Error(t, err)
+	require.Equal(t, []Refusal{refusedCrowd}, why)
+	require.NoError(t, first.Close())
+	_ = first.Close() // as a server may
+	_, err = greet()
+	require.NoError(t, err)
+	_, err = greet()
+	require.Error(t, err)
+	require.Zero(t, server.Strangers.Len())
+}
