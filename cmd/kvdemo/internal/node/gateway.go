@@ -48,7 +48,7 @@ const (
 )
 
 // RunGateway runs a gateway until ctx ends. Of the configuration count ID, Cluster, Peers, which are nodes to ask,
-// Listen, Advertise, Zone, ClientListen, RespListen, RespPassword, HTTPListen, Pprof, OTLP, OTLPSample, TLS, Unprotected, Tick and Log.
+// Listen, Advertise, Zone, ClientListen, RespListen, RespPassword, HTTPListen, Pprof, OTLP, OTLPSample, TLS, Unprotected, Tick, ElectionTicks and Log.
 func RunGateway(ctx context.Context, cfg Config) (err error) {
 	if err := cfg.ValidateGateway(); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (g *gateway) open(ctx context.Context) error {
 func (g *gateway) openNode() (err error) {
 	c := g.cfg
 	g.weft, err = weft.Open(weft.Options{
-		Gateway: true, Cluster: c.Cluster, ID: c.ID, Listen: c.Listen, Advertise: c.Advertise, Peers: c.Peers, Zone: c.Zone, TLS: weft.TLS(c.TLS), TickInterval: c.Tick,
+		Gateway: true, Cluster: c.Cluster, ID: c.ID, Listen: c.Listen, Advertise: c.Advertise, Peers: c.Peers, Zone: c.Zone, TLS: weft.TLS(c.TLS), TickInterval: c.Tick, ElectionTicks: c.ElectionTicks,
 		BudgetBytes: queueBytes, Metrics: g.metrics, Calls: g.traces.wrap, Logger: c.Log, ConfigureTransport: func(c *transport.Config) { c.Listener = g.members },
 	})
 	if err != nil {
@@ -104,6 +104,7 @@ func (c Config) ValidateGateway() error {
 		}
 	}
 	errs.check(c.Tick >= MinTick && c.Tick <= MaxTick, "tick", c.Tick, "%v to %v", MinTick, MaxTick)
+	errs.check(c.ElectionTicks >= 2 && c.ElectionTicks <= MaxElectionTicks, "election-ticks", c.ElectionTicks, "2 to %d", MaxElectionTicks)
 	errs = append(append(errs, c.validateTraces()...), c.validateProtection()...)
 	return errors.Join(append(errs, c.validateAddresses()...)...)
 }
