@@ -90,7 +90,7 @@ func (g *gateway) openNode() (err error) {
 func (c Config) ValidateGateway() error {
 	var errs mistakes
 	bad := errs.add
-	errs.check(c.ID > 0, "id", c.ID, "1 or more, and one that no node has")
+	errs.check(c.ID > 0 && c.ID <= weft.MaxID, "id", c.ID, "1 to %d, and one that no node has", uint64(weft.MaxID))
 	errs.check(c.Cluster > 0, "cluster", c.Cluster, "1 or more, that of the nodes")
 	if len(c.Peers) == 0 {
 		bad("peers", "none", "nodes of the cluster as id=host:port,...")
