@@ -134,5 +134,5 @@ func (g *Group) member(ctx context.Context) error {
 }
 
 func (g *Group) removedError() error {
-	return fmt.Errorf("%w: node %d, group %d, which goes on without the node: ask a member; [Local] reads see what this node had", ErrRemoved, g.node.options.ID, g.id)
+	return fmt.Errorf("%w: node %d, group %d, which goes on without the node: ask a member; a read with the option Local sees what this node had", ErrRemoved, g.node.options.ID, g.id)
 }

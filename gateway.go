@@ -80,7 +80,7 @@ func (n *Node) openGateway() (err error) {
 	}
 	n.book.SetDial(n.transport.SetPeer)
 	reader := book.NewReader(n.book, n.transport.Send)
-	n.background.Go(func() { reader.Run(n.context, max(time.Second, electionTicks*o.TickInterval)) })
+	n.background.Go(func() { reader.Run(n.context, max(time.Second, o.electionTimeout())) })
 	return n.transport.Join(book.NoteGroup, reader)
 }
 
@@ -98,10 +98,11 @@ func (n *Node) openGateGroup(id uint64, options []GroupOption) (*Group, error) {
 	if len(options) > 0 {
 		return nil, invalid.Errorf("group %d has %d options, and a gateway takes none", id, len(options))
 	}
-	g := &Group{node: n, id: id, turn: make(chan struct{}, 1), opened: time.Now(), electionTimeout: electionTicks * o.TickInterval}
+	g := &Group{node: n, id: id, turn: make(chan struct{}, 1), opened: time.Now(), electionTimeout: o.electionTimeout()}
 	var err error
 	g.gateway, err = rawnode.NewGateway(rawnode.GatewayConfig{
-		ID: o.ID, Group: id, Transport: n.transport, Homes: n.homes, Budget: n.budget, TickInterval: o.TickInterval, Logger: o.part("gateway"), Recorder: o.recordGroup(id),
+		ID: o.ID, Group: id, Transport: n.transport, Homes: n.homes, Budget: n.budget, TickInterval: o.TickInterval, ElectionTick: o.ElectionTicks,
+		Logger: o.part("gateway"), Recorder: o.recordGroup(id),
 	})
 	if err != nil {
 		return nil, err

@@ -154,9 +154,9 @@ func (g *Group) setOut() {
 }
 
 // Propose replicates a command and returns its result, once it is applied at this node. Any
-// member can be asked. The command must not be changed afterwards. Without a leader or a majority
-// Propose waits until the deadline of ctx; if ctx has none, for 10 s, or what [Configure] sets as
-// DefaultTimeout.
+// member can be asked. A command has at most 8 MiB, or what [Configure] sets as MaxCommandBytes, and must not be
+// changed afterwards. Without a leader or a majority Propose waits until the deadline of ctx; if ctx has none,
+// for 10 s, or what [Configure] sets as DefaultTimeout.
 //
 // An error is a [CallError]: with [ErrRefused] the command has no effect, with
 // [ErrUnknown] it may have been applied or may still be, once. A node that was removed, or

@@ -117,7 +117,7 @@ func (n *Node) open() (err error) {
 		return err
 	}
 	n.placement, err = rawnode.NewPlacement(rawnode.PlacementConfig{
-		ID: o.ID, Timeout: electionTicks * o.TickInterval, Transport: n.transport, Weight: o.LeaderWeight,
+		ID: o.ID, Timeout: o.electionTimeout(), Transport: n.transport, Weight: o.LeaderWeight,
 	})
 	if err != nil {
 		return err
@@ -353,7 +353,7 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	if err != nil {
 		return nil, fmt.Errorf("open the log of group %d: %w", id, err)
 	}
-	g := &Group{node: n, id: id, user: sm, turn: make(chan struct{}, 1), opened: time.Now(), electionTimeout: 10 * n.options.TickInterval}
+	g := &Group{node: n, id: id, user: sm, turn: make(chan struct{}, 1), opened: time.Now()}
 	g.done = sync.OnceValue(g.ended)
 	g.ending, g.end = context.WithCancel(context.Background())
 	g.gone, g.goneNow = context.WithCancel(context.Background())
@@ -362,7 +362,9 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	}
 	g.machine = g.newMachine()
 	c := groupConfig{host: rawnode.Config{
-		Replica:      rawnode.ReplicaConfig{ID: n.options.ID, Group: id, Log: log, Budget: n.budget, Placement: n.placement},
+		Replica: rawnode.ReplicaConfig{
+			ID: n.options.ID, Group: id, Log: log, Budget: n.budget, Placement: n.placement, ElectionTick: n.options.ElectionTicks,
+		},
 		StateMachine: g.machine,
 		Transport:    n.transport,
 		CatchUp:      n.catchUp,
@@ -378,9 +380,7 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	}
 	c.hideOwnCommands()
 	g.comparer.Every = c.compareEvery
-	if ticks := c.host.Replica.ElectionTick; ticks > 0 {
-		g.electionTimeout = time.Duration(ticks) * cmp.Or(c.host.TickInterval, n.options.TickInterval)
-	}
+	g.electionTimeout = time.Duration(cmp.Or(c.host.Replica.ElectionTick, n.options.ElectionTicks)) * cmp.Or(c.host.TickInterval, n.options.TickInterval)
 	done := front.Timed(n.options.Logger, "opening the group, which loads the state and reads the log,", "node", n.options.ID, "group", id)
 	g.host, err = rawnode.New(c.host)
 	if done(); err != nil {

@@ -59,9 +59,13 @@ type Options struct {
 	// believed.
 	TLS TLS
 
-	// TickInterval is the clock of all groups, 1 ms to 1 h; 0 means 100 ms. An election begins after 10 to 20
-	// ticks without a leader.
+	// TickInterval is the clock of all groups, 1 ms to 1 h; 0 means 100 ms.
 	TickInterval time.Duration
+	// ElectionTicks is the election timeout, 2 to 100,000 ticks; 0 means 10, so a second by default. An election begins after
+	// one to two election timeouts without a word from the leader, after little more than one if the leader's process has
+	// ended. All nodes should have the same TickInterval and ElectionTicks, and so should gateways, which leave a home that is
+	// silent for an election timeout. Nodes are compared in units of it ([rawnode.Placement]), so [Configure] should set no other.
+	ElectionTicks int
 	// BudgetBytes bounds the commands that wait, over all groups; 0 means 256 MiB. Commands
 	// beyond the bound are refused with [ErrOverloaded], and a command that is larger than the bound
 	// with [ErrTooLarge].
@@ -117,12 +121,13 @@ const (
 	// MaxAddressBytes bounds an address.
 	MaxAddressBytes = address.MaxBytes
 
-	defaultTick    = 100 * time.Millisecond
-	electionTicks  = 10 // of groups, by default
-	maxTick        = time.Hour
-	defaultBudget  = 256 << 20
-	defaultCatchUp = 64 << 20
-	defaultBalance = 5 * time.Second
+	defaultTick     = 100 * time.Millisecond
+	maxTick         = time.Hour
+	defaultElection = 10 // ticks
+	maxElection     = 100_000
+	defaultBudget   = 256 << 20
+	defaultCatchUp  = 64 << 20
+	defaultBalance  = 5 * time.Second
 )
 
 func (o Options) withDefaults() Options {
@@ -135,6 +140,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.TickInterval == 0 {
 		o.TickInterval = defaultTick
+	}
+	if o.ElectionTicks == 0 {
+		o.ElectionTicks = defaultElection
 	}
 	if o.BudgetBytes == 0 {
 		o.BudgetBytes = defaultBudget
@@ -191,6 +199,9 @@ func (o Options) Validate() error {
 	if o.TickInterval < time.Millisecond || o.TickInterval > maxTick {
 		bad("TickInterval is %v, want 1ms to %v", o.TickInterval, maxTick)
 	}
+	if o.ElectionTicks < 2 || o.ElectionTicks > maxElection {
+		bad("ElectionTicks is %d, want 2 to %d, or 0 for %d", o.ElectionTicks, maxElection, defaultElection)
+	}
 	if o.ExitAfterHang < 0 {
 		bad("ExitAfterHang is %v, want 0 or more", o.ExitAfterHang)
 	}
@@ -207,6 +218,11 @@ func (o Options) Validate() error {
 		bad("CatchUpBytes is %d, want 0 or more", o.CatchUpBytes)
 	}
 	return errors.Join(errs...)
+}
+
+// electionTimeout is the least time without a leader before an election.
+func (o Options) electionTimeout() time.Duration {
+	return time.Duration(o.ElectionTicks) * o.TickInterval
 }
 
 func (o Options) validatePeers() (errs []error) {

@@ -5,6 +5,7 @@ package leases
 
 import (
 	"errors"
+	"math"
 	"math/big"
 	"strings"
 	"testing"
@@ -36,6 +37,9 @@ func TestConfigReportsEveryMistake(t *testing.T) {
 	require.Equal(t, 13, strings.Count(err.Error(), "\n")+1)
 	_, err = New(c, Start{})
 	require.ErrorIs(t, err, ErrConfig)
+	c = Config{ID: 1, Boot: 1, ElectionTimeout: time.Second, Quarantine: math.MaxInt64, Fail: math.MaxInt64} // multiples would overflow
+	require.ErrorContains(t, c.Validate(), "earlier runs; and at most 1h0m0s")
+	require.ErrorContains(t, c.Validate(), "Fail is 2562047h47m16.854775807s, want at least two heartbeats, 200ms, and at most 1h0m0s")
 	c = Config{ID: 1, Boot: 1, ElectionTimeout: 200 * time.Millisecond}
 	require.ErrorContains(t, c.Validate(), "Heartbeat is 100ms, want at most 65.") // no lease would last until it is renewed
 	require.True(t, errors.Is(c.Validate(), ErrConfig))

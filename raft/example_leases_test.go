@@ -8,14 +8,9 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/leases/clock"
 	"github.com/weftraft/weft/raft"
 )
-
-// bootTime stands for a clock that counts the time for which the system is suspended, such
-// as CLOCK_BOOTTIME on Linux.
-type bootTime struct{}
-
-func (bootTime) Now() time.Duration { return time.Hour }
 
 func ExampleLeases() {
 	c := &raft.Config{
@@ -26,7 +21,7 @@ func ExampleLeases() {
 		MaxInflightMsgs: 256,
 		PreVote:         true,
 		CheckQuorum:     true,
-		Clock:           bootTime{},
+		Clock:           clock.Watched{}, // and clock.Watch, once in the process
 		Leases: &raft.Leases{
 			Tick:   100 * time.Millisecond,                           // how often the host calls Tick
 			Wanted: []leases.Want{{Nodes: []leases.NodeID{1, 2, 3}}}, // all keys, at all of three members

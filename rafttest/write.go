@@ -192,8 +192,8 @@ func (p *coreProcess) respond(m *pb.Message) {
 	}
 }
 
-// applyWork is entries for the state machine, with the core's answers in the message, or
-// with what the host does when they are applied.
+// applyWork is a message with entries for the state machine. When the entries are applied, the host
+// delivers the answers in the message, and calls done, unless nil.
 type applyWork struct {
 	m    *pb.Message
 	done func()

@@ -87,16 +87,16 @@ type Config struct {
 	// must accept messages a little larger than Replica.MaxCommandBytes.
 	Transport Transport
 
-	// TickInterval is the length of a tick; 0 means 100 ms. An election begins
+	// TickInterval is the length of a tick, 1 ms to 1 h; 0 means 100 ms. An election begins
 	// after Replica.ElectionTick to twice as many ticks without a leader.
 	TickInterval time.Duration
-	// DefaultTimeout ends calls whose context has no deadline; 0 means 10 s.
+	// DefaultTimeout ends calls whose context has no deadline, after a year at most; 0 means 10 s.
 	DefaultTimeout time.Duration
 	// ChunkBytes is the size of the pieces in which snapshots are sent; 0 means 256 KiB.
 	ChunkBytes int
 	// SnapshotTimeout is the time for which either end of a snapshot waits for the other end: a
 	// state machine must take the next chunk within SnapshotTimeout, and return within
-	// SnapshotTimeout after the last chunk. 0 means 1 minute.
+	// SnapshotTimeout after the last chunk. At most a year; 0 means 1 minute.
 	SnapshotTimeout time.Duration
 	// CatchUp, unless nil, bounds the bytes of snapshots and of missed entries under way over all groups that share it, most urgent first:
 	// see [NewCatchUp]. A group alone sends at most two snapshots at a time, and takes one.
@@ -171,17 +171,9 @@ func (c Config) Validate() error {
 	if isNil(c.Transport) {
 		bad("Transport", c.Transport, "a way to the other nodes")
 	}
-	if c.TickInterval < time.Millisecond {
-		bad("TickInterval", c.TickInterval, "1ms or more")
-	}
+	timeMistakes(bad, c.Replica.ElectionTick, c.TickInterval, c.DefaultTimeout, c.SnapshotTimeout)
 	if l := c.Replica.Leases; l != nil && l.Tick != c.TickInterval {
 		bad("Replica.Leases.Tick", l.Tick, fmt.Sprintf("0, or TickInterval (%v)", c.TickInterval))
-	}
-	if c.DefaultTimeout < 0 {
-		bad("DefaultTimeout", c.DefaultTimeout, "0 or more")
-	}
-	if c.SnapshotTimeout < 0 {
-		bad("SnapshotTimeout", c.SnapshotTimeout, "0 or more")
 	}
 	if c.ChunkBytes < 1 || c.ChunkBytes > replica.MaxCommandBytes {
 		bad("ChunkBytes", c.ChunkBytes, fmt.Sprintf("1 to %d", replica.MaxCommandBytes))
@@ -190,6 +182,29 @@ func (c Config) Validate() error {
 		bad("ReceiveBytes", c.ReceiveBytes, "1 or more")
 	}
 	return errors.Join(errs...)
+}
+
+// Bounds with which no sum of times overflows, nor an election timeout times a small number.
+const (
+	maxTick     = time.Hour
+	maxElection = 100_000 * maxTick
+	maxTimeout  = 365 * 24 * time.Hour
+)
+
+// timeMistakes names times that are too long.
+func timeMistakes(bad func(field string, value any, want string), election int, tick, call, snapshot time.Duration) {
+	if tick > 0 && time.Duration(election) > maxElection/tick {
+		bad("ElectionTick", election, fmt.Sprintf("at most %d ticks of %v", maxElection/tick, tick))
+	}
+	if tick < time.Millisecond || tick > maxTick {
+		bad("TickInterval", tick, fmt.Sprintf("1ms to %v", maxTick))
+	}
+	if call < 0 || call > maxTimeout {
+		bad("DefaultTimeout", call, fmt.Sprintf("0 to %v", maxTimeout))
+	}
+	if snapshot < 0 || snapshot > maxTimeout {
+		bad("SnapshotTimeout", snapshot, fmt.Sprintf("0 to %v", maxTimeout))
+	}
 }
 
 // isNil reports whether v is nil, or an interface around a nil pointer.

@@ -88,12 +88,7 @@ func (c GatewayConfig) Validate() error {
 	if c.Homes == nil {
 		bad("Homes", "nil", "a function that returns the nodes to ask")
 	}
-	if c.TickInterval < time.Millisecond {
-		bad("TickInterval", c.TickInterval, "1ms or more")
-	}
-	if c.DefaultTimeout < 0 {
-		bad("DefaultTimeout", c.DefaultTimeout, "0 or more")
-	}
+	timeMistakes(bad, c.ElectionTick, c.TickInterval, c.DefaultTimeout, 0)
 	return errors.Join(errs...)
 }
 

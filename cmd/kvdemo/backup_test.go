@@ -40,8 +40,8 @@ func keysInGroups(groups int) []string {
 	return keys
 }
 
-// A backup that is made while clients write is the state of one moment, across groups,
-// and a cluster of another size has just that after a restore.
+// A backup that is made while clients write is the state of all groups at one moment, and a
+// restore brings exactly this state to a cluster of another size.
 func TestBackupUnderLoadIsOneMoment(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -66,8 +66,8 @@ func TestBackupUnderLoadIsOneMoment(t *testing.T) {
 		require.NoError(t, err)
 	}
 
-	// Each writer counts in a key of one group, then in one of the other: in no moment
-	// is the second ahead, nor behind by more than one.
+	// Each writer raises a counter in one group, then a counter in the other group. So at any
+	// moment the second counter is equal to the first, or one less.
 	load, stop := context.WithCancel(ctx)
 	var writers sync.WaitGroup
 	const pairs = 3

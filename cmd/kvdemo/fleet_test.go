@@ -78,8 +78,8 @@ func makeFleet(t *testing.T, first, last int, programs map[int]string, args ...s
 }
 
 // hold reserves a free address, and returns the address with a function that gives it up.
-// Meanwhile other programs cannot take the address, and connections to it are in vain; tests
-// of other packages look for free ports, too. A port without a listener may still be taken for
+// Until then connections to the address fail, and no other program can take it: tests of other
+// packages look for free ports, too. A port without a listener may still be taken for
 // a while, until the kernel has forgotten old connections.
 func hold(t *testing.T) (address string, giveUp func()) {
 	t.Helper()

@@ -27,7 +27,7 @@ func newGateway() *cobra.Command {
 			"like nodes. Verbs for operators want a node.",
 		Example: "  kvdemo gateway --id 101 --peers 1=10.0.0.1:7200,2=10.0.0.2:7200,3=10.0.0.3:7200 \\\n" +
 			"    --listen 10.0.0.9:7200 --client-listen 10.0.0.9:7300 \\\n" +
-			"    --tls-cert gateway-101.pem --tls-key gateway-101-key.pem --tls-ca ca.pem",
+			"    --tls-cert node-101.pem --tls-key node-101-key.pem --tls-ca ca.pem",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := f.read(cmd.ErrOrStderr())
 			if err := errors.Join(err, cfg.ValidateGateway()); err != nil {
@@ -47,7 +47,8 @@ func newGateway() *cobra.Command {
 	flags.StringVar(&f.cfg.Zone, "zone", "", "where this gateway stands, such as a data centre: its results come from a node there, if one is no leader (default: not said)")
 	flags.StringVar(&f.cfg.HTTPListen, "http-listen", "", "where to serve /metrics, /livez and /readyz over HTTP (default: nowhere)")
 	addTLS(cmd, &f.cfg.TLS, "nodes and clients need certificates of the same authority then", false)
-	flags.DurationVar(&f.cfg.Tick, "tick", 50*time.Millisecond, fmt.Sprintf("the gateway's clock, %v to %v; a home that is silent for 10 ticks is left", node.MinTick, node.MaxTick))
+	flags.DurationVar(&f.cfg.Tick, "tick", 50*time.Millisecond, fmt.Sprintf("the gateway's clock, %v to %v, as at the nodes", node.MinTick, node.MaxTick))
+	flags.IntVar(&f.cfg.ElectionTicks, "election-ticks", 10, fmt.Sprintf("ticks of silence after which a home is left, 2 to %d, as at the nodes", node.MaxElectionTicks))
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	return cmd
 }

@@ -92,13 +92,15 @@ func TestBadCommandLines(t *testing.T) {
 		{
 			[]string{"serve", "--core", "x", "--tick", "0s", "--heartbeat-ticks", "0", "--election-ticks", "0", "--cluster", "0", "--log-format", "x", "--log-level", "x", "--retain-bytes", "0", "--flush-interval", "0s"}, exitUsage,
 			[]string{
-				"--id: 0, want 1 or more", "--cluster: 0, want 1 or more", "--peers: none", "--data: none",
+				"--id: 0, want 1 to 4611686018427387903", "--cluster: 0, want 1 or more", "--peers: none", "--data: none",
 				`--core: "x", want weft or upstream`, "--tick: 0s, want 1ms to 10s", "--heartbeat-ticks: 0, want 1 or more",
 				"--election-ticks: 0, want more than --heartbeat-ticks (0)", `--log-format: "x", want console or json`, `--log-level: "x"`,
 				"--retain-bytes: 0, want 1 or more", "--flush-interval: 0s, want more than 0",
 			},
 		},
-		{[]string{"gateway"}, exitUsage, []string{"--id: 0, want 1 or more, and one that no node has", "--peers: none", "--listen: none"}},
+		{[]string{"serve", "--id", "4611686018427387904", "--peers", "4611686018427387904=127.0.0.1:1", "--data", "d"}, exitUsage, []string{
+			"--id: 4611686018427387904, want 1 to 4611686018427387903, and one of --peers", "--peers: id 4611686018427387904 (127.0.0.1:1), want 1 to 4611686018427387903"}},
+		{[]string{"gateway"}, exitUsage, []string{"--id: 0, want 1 to 4611686018427387903, and one that no node has", "--peers: none", "--listen: none"}},
 		{
 			[]string{"gateway", "--id", "1", "--peers", "1=h:1", "--listen", "h:2", "--advertise", "x", "--tls-key", "k"}, exitUsage,
 			[]string{"--id: 1, want one that no node has: --peers has the node 1=h:1", `--advertise: address "x"`, "--tls-cert, --tls-key, --tls-ca: some are missing"},
@@ -131,7 +133,7 @@ func TestBadCommandLines(t *testing.T) {
 		{with("--id", "7"), exitUsage, []string{"--id: 7, want a member named in --peers (1, 2)"}},
 		{with("--peers", "1=h:1,1=h:2,x"), exitUsage, []string{"node 1 is named twice (h:1, h:2)", `--peers: "x", want id=host:port`}},
 		{with("--peers", "1=h:1,2=h:1"), exitUsage, []string{"h:1 is the address of nodes 1 and 2"}},
-		{with("--peers", "1=h,0=h:2"), exitUsage, []string{`address "h": want host:port`, "id 0 (h:2), want 1 or more"}},
+		{with("--peers", "1=h,0=h:2"), exitUsage, []string{`address "h": want host:port`, "id 0 (h:2), want 1 to"}},
 		{with("--listen", ":"), exitUsage, []string{`--listen: address ":"`}},
 		{with("--listen", "h:5", "--client-listen", "h:5"), exitUsage, []string{"--client-listen: h:5 is where peers are listened for"}},
 	} {

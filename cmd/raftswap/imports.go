@@ -16,7 +16,7 @@ func importsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "imports DIR",
 		Short: "Show, or with -w make, the import swap in the Go files under DIR",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneDirectory,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			host, err := warn(cmd, args[0])
 			if err != nil {

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -40,6 +41,14 @@ func warn(cmd *cobra.Command, dir string) (*shim.Host, error) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "raftswap: %s\n", note)
 	}
 	return host, err
+}
+
+// oneDirectory wants one argument, and shows which.
+func oneDirectory(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%d arguments, want one: %s", len(args), strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+	}
+	return nil
 }
 
 func command() *cobra.Command {

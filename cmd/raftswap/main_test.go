@@ -42,8 +42,10 @@ func TestMistakes(t *testing.T) {
 		says string
 		args []string
 	}{
-		{"accepts 1 arg(s), received 0", []string{"shim"}},
-		{"coding from -1 bytes on", []string{"shim", "--coding", "-1", dir}},
+		{"0 arguments, want one: raftswap shim DIR", []string{"shim"}},
+		{"no checkout of Weft", []string{"shim", "--weft", dir, filepath.Join(dir, "new")}},
+		{"by --weft", []string{"shim", filepath.Join(dir, "new")}},
+		{"--coding is -1, want 0 (off) to 1073741824 bytes", []string{"shim", "--coding", "-1", dir}},
 		{"not empty", []string{"shim", "--weft", "../..", dir}},
 		{"no version of github.com/weftraft/weft is known", []string{"shim", filepath.Join(dir, "new")}},
 		{"no such file", []string{"imports", filepath.Join(dir, "missing")}},

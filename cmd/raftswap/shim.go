@@ -24,8 +24,9 @@ A host that replaces ` + shim.UpstreamPath + ` by it runs on Weft, unedited.
 
 Nodes on it read the environment of their process:
   ` + shim.CodingVariable + `=BYTES   code payloads of so many bytes and more ("on": of 4096; "off": none)
-  ` + shim.DensifyVariable + `=1      read coded entries, and code nothing new: the way back`,
-		Args: cobra.ExactArgs(1),
+  ` + shim.DensifyVariable + `=1      read coded entries, and code nothing new: the way back
+docs/adopt.md has the other variables.`,
+		Args: oneDirectory,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Dir = args[0]
 			o.WeftVersion = ownVersion()

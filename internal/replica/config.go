@@ -189,8 +189,8 @@ func (c Settings) Validate() error {
 	if c.HeartbeatTick < 1 {
 		bad("HeartbeatTick", c.HeartbeatTick, "1 or more")
 	}
-	if c.ElectionTick <= c.HeartbeatTick {
-		bad("ElectionTick", c.ElectionTick, fmt.Sprintf("more than HeartbeatTick (%d)", c.HeartbeatTick))
+	if c.ElectionTick <= c.HeartbeatTick || c.ElectionTick > math.MaxInt32 {
+		bad("ElectionTick", c.ElectionTick, fmt.Sprintf("more than HeartbeatTick (%d), and at most %d", c.HeartbeatTick, math.MaxInt32))
 	}
 	if c.ReadOnly != raft.ReadOnlySafe {
 		// A leader that is cut off would answer for up to two of its election timeouts, and another

@@ -105,6 +105,17 @@ func TestMinority(t *testing.T) {
 	})
 }
 
+// A node that waits to be added is told so, and not that an election may be under way.
+func TestCallAtANodeThatIsNoMemberSaysSo(t *testing.T) {
+	c := newCluster(t, Weft)
+	c.add(4, nil)
+	call := c.propose(4, "a command")
+	c.run(101)
+	err := c.result(call).Err
+	require.ErrorIs(t, err, ErrRefused)
+	require.ErrorContains(t, err, "this node is no member of the group, as far as it knows: add it at a member")
+}
+
 // The fate of a batch that an old leader lost follows from the log, and the batch
 // is sent again without anybody asking.
 func TestLeaderLosesBatch(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -46,7 +47,11 @@ func (r *Replica) unable() error {
 func (r *Replica) timeout() error {
 	err := ErrTimeout
 	if r.state.Lead == raft.None {
-		err = fmt.Errorf("%w, and %w: this node may be cut off from a majority, or an election is under way", ErrTimeout, ErrNoLeader)
+		why := "this node may be cut off from a majority, or an election is under way"
+		if !members.Has(r.host.conf, r.cfg.ID) {
+			why = "this node is no member of the group, as far as it knows: add it at a member"
+		}
+		err = fmt.Errorf("%w, and %w: %s", ErrTimeout, ErrNoLeader, why)
 	}
 	if len(r.unaddressed) > 0 {
 		err = fmt.Errorf("%w; the transport has no address for members %v", err, r.unaddressed)

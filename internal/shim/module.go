@@ -52,7 +52,7 @@ func checkout(dir string) (string, error) {
 	}
 	mod, err := readModule(abs)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%s is no checkout of Weft: %w", abs, err)
 	}
 	if got := mod.Module.Mod.Path; got != WeftPath {
 		return "", fmt.Errorf("shim: %s holds module %s, not %s", abs, got, WeftPath)

@@ -117,7 +117,7 @@ type Result struct {
 func Generate(ctx context.Context, o Options) (Result, error) {
 	var res Result
 	if o.Coding < 0 || o.Coding > ecraft.MaxPayload {
-		return res, fmt.Errorf("shim: coding from %d bytes on; it must be 0 (off) to %d", o.Coding, ecraft.MaxPayload)
+		return res, fmt.Errorf("shim: --coding is %d, want 0 (off) to %d bytes", o.Coding, ecraft.MaxPayload)
 	}
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
@@ -152,7 +152,7 @@ func weftSources(ctx context.Context, o Options) (string, error) {
 	case o.WeftVersion != "":
 		return Download(ctx, WeftPath, o.WeftVersion)
 	}
-	return "", fmt.Errorf("shim: no version of %s is known, as this program was built from a checkout; name the checkout's directory", WeftPath)
+	return "", fmt.Errorf("shim: no version of %s is known, as this program was built from a checkout; name the checkout's directory, by --weft of raftswap", WeftPath)
 }
 
 // writeRoot writes the root package and returns the number of names in it.

@@ -139,7 +139,7 @@ func TestEnvironmentSource(t *testing.T) {
 		require.Equal(t, strings.Replace(code, `defaultCoding = "off"`, want, 1), strings.TrimPrefix(string(src), generated+"\n\npackage raft\n"))
 	}
 	_, err = Generate(t.Context(), Options{Dir: t.TempDir(), Coding: -1})
-	require.ErrorContains(t, err, "coding from -1 bytes on; it must be 0 (off) to ")
+	require.ErrorContains(t, err, "--coding is -1, want 0 (off) to ")
 }
 
 func TestForwardRefuses(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 )
 
 // never is an election timeout, in ticks, that does not come.
-const never = 1 << 30
+const never = 1 << 28
 
 // Start runs a host of node id on the tail of a group's log. The host talks to nobody, and does not
 // lead. The caller stops the host.

@@ -3,14 +3,20 @@
 
 package clock
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/weftraft/weft/leases"
+)
 
 // Watched is Boottime for leases that stand aside while the clock is not fit. Package raft
 // asks Fit at each tick. Watch has to be called for that, and not stopped: a clock that
 // nobody watches is always fit.
 type Watched struct {
 	Boottime
-	// DriftPPM is the bound that the leases count on, in microseconds a second.
+	// DriftPPM is the bound that the leases count on, in microseconds a second; 0 means
+	// [leases.DefaultDriftPPM], as in the configuration of leases.
 	DriftPPM int
 }
 
@@ -22,7 +28,7 @@ func (w Watched) Fit() error {
 	measure()
 	worst := watch.recent.worst()
 	watch.mu.Unlock()
-	return fitness(worst, w.DriftPPM)
+	return fitness(worst, cmp.Or(w.DriftPPM, leases.DefaultDriftPPM))
 }
 
 func fitness(worst int64, driftPPM int) error {

@@ -47,4 +47,7 @@ func TestWatchedClockGoesByWhatWasMeasured(t *testing.T) {
 	measured(501)
 	require.ErrorContains(t, w.Fit(), "501 microseconds a second faster")
 	require.NoError(t, Watched{DriftPPM: 1000}.Fit())
+	require.NoError(t, Watched{}.Fit(), "without a bound the default of leases counts")
+	measured(1001)
+	require.ErrorContains(t, Watched{}.Fit(), "Leases.DriftPPM is 1000")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft"
+	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
 	"github.com/weftraft/weft/storage"
 )
@@ -35,6 +36,10 @@ func TestOptionsAtTheirBounds(t *testing.T) {
 		"tick too short":          {func(o *weft.Options) { o.TickInterval = time.Millisecond - 1 }, "Options.TickInterval is 999.999µs, want 1ms"},
 		"tick negative":           {func(o *weft.Options) { o.TickInterval = -1 }, "Options.TickInterval is -1ns, want 1ms"},
 		"tick too long":           {func(o *weft.Options) { o.TickInterval = math.MaxInt64 }, "Options.TickInterval is 2562047h47m16.854775807s, want 1ms to 1h0m0s"},
+		"shortest election":       {func(o *weft.Options) { o.ElectionTicks = 2 }, ""},
+		"election too short":      {func(o *weft.Options) { o.ElectionTicks = 1 }, "Options.ElectionTicks is 1, want 2 to 100000, or 0 for 10"},
+		"election negative":       {func(o *weft.Options) { o.ElectionTicks = -1 }, "Options.ElectionTicks is -1, want 2 to 100000"},
+		"election too long":       {func(o *weft.Options) { o.ElectionTicks = math.MaxInt }, "Options.ElectionTicks is 9223372036854775807, want 2 to 100000"},
 		"budget negative":         {func(o *weft.Options) { o.BudgetBytes = -1 }, "Options.BudgetBytes is -1, want 0 or more"},
 		"catching up negative":    {func(o *weft.Options) { o.CatchUpBytes = -1 }, "Options.CatchUpBytes is -1, want 0 or more"},
 		"catching up with little": {func(o *weft.Options) { o.CatchUpBytes = 1 }, ""},
@@ -75,6 +80,22 @@ func TestOptionsAtTheirBounds(t *testing.T) {
 			require.Nil(t, node)
 		})
 	}
+	o := weft.Options{Cluster: 1, ID: 1, Dir: "data", Listen: "127.0.0.1:0", TickInterval: time.Hour, ElectionTicks: 100_000}
+	require.NoError(t, o.Validate(), "the longest election timeout, which is 11 years")
+}
+
+// One setting gives the election timeout to the groups, and to the comparison of nodes.
+func TestElectionTimeoutIsThatOfTheOptions(t *testing.T) {
+	o := newMember(t, 1, nil).options
+	o.Listen, o.TickInterval, o.ElectionTicks = "127.0.0.1:0", 10*time.Millisecond, 3
+	node, err := weft.Open(o)
+	require.NoError(t, err)
+	require.Equal(t, 30*time.Millisecond, node.Placement().Timeout())
+	ticks := 0
+	_, err = node.Group(1, &journal{}, weft.Configure(func(c *rawnode.Config) { ticks = c.Replica.ElectionTick }))
+	require.NoError(t, err)
+	require.Equal(t, 3, ticks)
+	require.NoError(t, node.Close(within(t)))
 }
 
 // A command that can never fit the budget is refused at once, with its size and the bound, and

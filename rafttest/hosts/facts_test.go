@@ -133,9 +133,9 @@ func (c acknowledgedMatch) Visit(see func(uint64, bool, tracker.Progress)) {
 	})
 }
 
-// TestPayloadsComeInTime is fact 12: what a follower knows to be committed it
-// can apply long before closed timestamps would notice, even if followers do
-// not reach each other.
+// TestPayloadsComeInTime is fact 12: a follower can apply an entry soon after it learns that the entry
+// is committed, even if followers do not reach each other. Else the closed timestamps of CockroachDB
+// would fall behind.
 func TestPayloadsComeInTime(t *testing.T) {
 	for _, apart := range []bool{false, true} {
 		for _, lib := range []library{upstreamLibrary(), weft(), coded(etcdLike, halves)} {

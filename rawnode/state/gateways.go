@@ -40,7 +40,7 @@ func (m *Memory[M]) Query(ctx context.Context, request []byte) (answer []byte, e
 }
 
 // EncodeResult implements rawnode.ResultEncoder, for the results that a session keeps (nil, bool, int, int64,
-// uint64, []byte and string), and those of commands of sessions. [DecodeResult] is the inverse.
+// uint64, []byte and string), errors by their texts, and those of commands of sessions. [DecodeResult] is the inverse.
 func (m *Memory[M]) EncodeResult(result any) ([]byte, error) { return envelope.EncodeResult(result) }
 
 // DecodeResult returns the result of a command that was proposed at a gateway, from the bytes that the gateway

@@ -100,7 +100,8 @@ type Config struct {
 	// frames are not counted.
 	ReceiveBytes int
 
-	// DialTimeout bounds a dial, the TLS handshake and the hellos; 0 means 2 s.
+	// DialTimeout bounds a dial, the TLS handshake and the hellos; 0 means 2 s. This time and the next two are at most
+	// 24 h.
 	DialTimeout time.Duration
 	// WriteTimeout is the time in which a peer must read something, or send more of a
 	// begun frame, before its connection is given up; 0 means 10 s. Snapshots get six
@@ -154,8 +155,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// bulkPatience is how many times WriteTimeout a peer may leave a snapshot unread.
-const bulkPatience = 6
+const (
+	// bulkPatience is how many times WriteTimeout a peer may leave a snapshot unread.
+	bulkPatience = 6
+	// maxWait bounds times; the system takes some of them as 32 bits of milliseconds, which are 49 days.
+	maxWait = 24 * time.Hour
+)
 
 func (c Config) writeTimeout(class wire.Class) time.Duration {
 	if class == wire.ClassBulk {
@@ -212,8 +217,8 @@ func (c Config) Validate() error {
 		field string
 		value time.Duration
 	}{{"DialTimeout", c.DialTimeout}, {"WriteTimeout", c.WriteTimeout}, {"MaxBackoff", c.MaxBackoff}} {
-		if d.value < 0 {
-			bad(d.field, d.value, "0 or more")
+		if d.value < 0 || d.value > maxWait {
+			bad(d.field, d.value, fmt.Sprintf("0 to %v", maxWait))
 		}
 	}
 	return errors.Join(errs...)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"testing"
 	"time"
@@ -368,9 +369,9 @@ func TestUnsupportedKind(t *testing.T) {
 }
 
 func TestBadConfig(t *testing.T) {
-	err := Config{Peers: map[uint64]string{0: "x"}, MaxFrameBytes: 1, QueueBytes: [wire.NumClasses]int{-1}, DialTimeout: -1}.Validate()
+	err := Config{Peers: map[uint64]string{0: "x"}, MaxFrameBytes: 1, QueueBytes: [wire.NumClasses]int{-1}, DialTimeout: -1, WriteTimeout: math.MaxInt64}.Validate()
 	require.ErrorIs(t, err, ErrInvalid)
-	for _, want := range []string{"Cluster is 0", "Node is 0", "Listen is", "Peers is", "MaxFrameBytes is 1", "QueueBytes[control] is -1", "DialTimeout is -1"} {
+	for _, want := range []string{"Cluster is 0", "Node is 0", "Listen is", "Peers is", "MaxFrameBytes is 1", "QueueBytes[control] is -1", "DialTimeout is -1", "WriteTimeout is 2562047h47m16.854775807s, want 0 to 24h0m0s"} {
 		require.ErrorContains(t, err, want)
 	}
 	l := listen(t)

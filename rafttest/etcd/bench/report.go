@@ -123,8 +123,9 @@ func (s *Store) verdicts(cfg Config) lab.Table {
 	return t
 }
 
-// sorted returns the number of loads at which a side is better than the first side, and as good,
-// and the rows at which the side is worse, the worst first.
+// sorted compares a side with the first side, load by load: the number of loads at which the side is
+// better, the number at which both are equal but for noise, and the rows at which the side is worse, the
+// worst first.
 func (s *Store) sorted(side, figure int) (better, same int, worse []*Row) {
 	sign := 1.0 // less is better
 	if figure == 0 {

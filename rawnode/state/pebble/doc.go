@@ -9,8 +9,8 @@
 //	s, err := db.Group(1, func(tx *pebblestate.Tx, command []byte) (any, error) {
 //		return nil, tx.Set(key(command), value(command))
 //	}, pebblestate.GroupOptions{})
-//	host, err := rawnode.New(rawnode.Config{StateMachine: s, ...})
-//	_, err = host.Read(ctx)
+//	group, err := node.Group(1, s) // of a weft.Node
+//	_, err = group.Read(ctx)
 //	err = s.View(func(r pebblestate.Reader) error { ... })
 //
 // # How it works

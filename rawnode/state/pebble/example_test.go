@@ -25,6 +25,9 @@ func Example() {
 	}
 	s, err := db.Group(1, func(tx *pebblestate.Tx, command []byte) (any, error) {
 		key, value, _ := bytes.Cut(command, []byte("="))
+		if len(key) > pebblestate.MaxKeyBytes {
+			return "the key is too long", nil
+		}
 		old, _, err := tx.Get(key)
 		if err != nil {
 			return nil, err

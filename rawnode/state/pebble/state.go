@@ -21,8 +21,9 @@ import (
 // Apply applies one command: it reads and writes through tx and returns a result for the
 // caller of Propose, any value, an error too. What it writes, and the result, must be a
 // function of the state and the command alone, or replicas come to different states. An
-// error err is one of the database, and stops the host: what is wrong with a command is
-// a result. The command may be kept, and must not be changed.
+// error err is one of the database, and stops the host, at all replicas and at each start if the
+// command is the cause: what is wrong with a command, such as a key above [MaxKeyBytes], is a
+// result. The command may be kept, and must not be changed.
 type Apply func(tx *Tx, command []byte) (result any, err error)
 
 // State is one group's state: a [rawnode.StateMachine]. Host and readers may use it at

@@ -29,8 +29,8 @@ type Tx struct {
 	batch *pebble.Batch
 }
 
-// Set writes a key. Errors of keys and values out of bounds wrap [state.ErrInvalid], and
-// write nothing; all others are the database's, and are to be returned.
+// Set writes a key. Errors of keys and values out of bounds wrap [state.ErrInvalid], write
+// nothing, and belong into the result; all others are the database's, and are to be returned.
 func (tx *Tx) Set(key, value []byte) error {
 	if len(key) > MaxKeyBytes {
 		return fmt.Errorf("%w: a key of %d bytes, the bound is %d", state.ErrInvalid, len(key), MaxKeyBytes)

@@ -32,8 +32,8 @@ func (v *view) members(h *head) (*setMembers, error) {
 // membersPage is about how many bytes next returns.
 const membersPage = 256 << 10
 
-// next returns some more members as AppendScored has them, good until the next call, or
-// io.EOF once there were just those that the head counts.
+// next returns the next members in the form of AppendScored, valid until the next call. The end is
+// io.EOF if the set had as many members and bytes as the head counts, and otherwise ErrDamaged.
 func (m *setMembers) next() ([]byte, error) {
 	m.buf = m.buf[:0]
 	for ; m.more && len(m.buf) < membersPage; m.more = m.it.Next() {

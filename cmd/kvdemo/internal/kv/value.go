@@ -173,8 +173,8 @@ func (p *parts) read() ([]byte, error) {
 
 func (p *parts) close() error { return p.it.Close() }
 
-// digest reads a large value and returns its SHA-256: of the bytes that are
-// there, whatever the client said.
+// digest returns the SHA-256 of a large value's stored bytes, and does not trust the digest that the
+// client sent.
 func (v *view) digest(l large) ([]byte, error) {
 	p, err := v.parts(l)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weftraft/weft"
 	"github.com/weftraft/weft/cmd/internal/stuck"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
@@ -154,7 +155,7 @@ const (
 func (c Config) Validate() error {
 	var errs mistakes
 	bad := errs.add
-	errs.check(c.ID > 0, "id", c.ID, "1 or more, and one of --peers")
+	errs.check(c.ID > 0 && c.ID <= weft.MaxID, "id", c.ID, "1 to %d, and one of --peers", uint64(weft.MaxID))
 	errs.check(c.Cluster > 0, "cluster", c.Cluster, "1 or more, the same at all nodes")
 	if len(c.Peers) == 0 {
 		bad("peers", "none", "all members as id=host:port,...")
@@ -223,8 +224,8 @@ func (c Config) validateAddresses() (errs []error) {
 	seen := map[string]uint64{}
 	for _, id := range c.ids() {
 		address := c.Peers[id]
-		if id == 0 {
-			errs = append(errs, fmt.Errorf("--peers: id 0 (%s), want 1 or more", address))
+		if id == 0 || id > weft.MaxID {
+			errs = append(errs, fmt.Errorf("--peers: id %d (%s), want 1 to %d", id, address, uint64(weft.MaxID)))
 		}
 		check("peers", address)
 		if other, ok := seen[address]; ok {

@@ -48,7 +48,7 @@ const (
 )
 
 // RunGateway runs a gateway until ctx ends. Of the configuration count ID, Cluster, Peers, which are nodes to ask,
-// Listen, Advertise, Zone, ClientListen, RespListen, RespPassword, HTTPListen, Pprof, OTLP, OTLPSample, TLS, Unprotected, Tick and Log.
+// Listen, Advertise, Zone, ClientListen, RespListen, RespPassword, HTTPListen, Pprof, OTLP, OTLPSample, TLS, Unprotected, Tick, ElectionTicks and Log.
 func RunGateway(ctx context.Context, cfg Config) (err error) {
 	if err := cfg.ValidateGateway(); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (g *gateway) open(ctx context.Context) error {
 func (g *gateway) openNode() (err error) {
 	c := g.cfg
 	g.weft, err = weft.Open(weft.Options{
-		Gateway: true, Cluster: c.Cluster, ID: c.ID, Listen: c.Listen, Advertise: c.Advertise, Peers: c.Peers, Zone: c.Zone, TLS: weft.TLS(c.TLS), TickInterval: c.Tick,
+		Gateway: true, Cluster: c.Cluster, ID: c.ID, Listen: c.Listen, Advertise: c.Advertise, Peers: c.Peers, Zone: c.Zone, TLS: weft.TLS(c.TLS), TickInterval: c.Tick, ElectionTicks: c.ElectionTicks,
 		BudgetBytes: queueBytes, Metrics: g.metrics, Calls: g.traces.wrap, Logger: c.Log, ConfigureTransport: func(c *transport.Config) { c.Listener = g.members },
 	})
 	if err != nil {
@@ -90,7 +90,7 @@ func (g *gateway) openNode() (err error) {
 func (c Config) ValidateGateway() error {
 	var errs mistakes
 	bad := errs.add
-	errs.check(c.ID > 0, "id", c.ID, "1 or more, and one that no node has")
+	errs.check(c.ID > 0 && c.ID <= weft.MaxID, "id", c.ID, "1 to %d, and one that no node has", uint64(weft.MaxID))
 	errs.check(c.Cluster > 0, "cluster", c.Cluster, "1 or more, that of the nodes")
 	if len(c.Peers) == 0 {
 		bad("peers", "none", "nodes of the cluster as id=host:port,...")
@@ -104,6 +104,7 @@ func (c Config) ValidateGateway() error {
 		}
 	}
 	errs.check(c.Tick >= MinTick && c.Tick <= MaxTick, "tick", c.Tick, "%v to %v", MinTick, MaxTick)
+	errs.check(c.ElectionTicks >= 2 && c.ElectionTicks <= MaxElectionTicks, "election-ticks", c.ElectionTicks, "2 to %d", MaxElectionTicks)
 	errs = append(append(errs, c.validateTraces()...), c.validateProtection()...)
 	return errors.Join(append(errs, c.validateAddresses()...)...)
 }

@@ -92,7 +92,7 @@ func (c visitorConn) Close() error         { *c.open--; return nil }
 // Whoever opens connections and says nothing takes places from its own address only.
 func TestVisitorsOverHTTPAreBounded(t *testing.T) {
 	n := newNode(testConfig(t))
-	require.NoError(t, n.open())
+	require.NoError(t, n.open(t.Context()))
 	defer func() { require.NoError(t, n.close()) }()
 	state := n.newWeb(http.NotFoundHandler()).ConnState
 	prometheus, strangers := 1, 0

@@ -4,6 +4,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -76,8 +77,8 @@ func writtenSpans(command []byte) []leases.Span {
 const leasesFile = "LEASES"
 
 // noteLeases makes a file if the node runs with leases. A node that is started without leases, and ran with them before,
-// waits until the leases that it granted have ended.
-func (n *node) noteLeases() error {
+// waits until the leases that it granted have ended, or ctx has: then the file stays, and the next start waits.
+func (n *node) noteLeases(ctx context.Context) error {
 	path := filepath.Join(n.cfg.Data, leasesFile)
 	_, err := os.Stat(path)
 	switch had := err == nil; {
@@ -85,8 +86,12 @@ func (n *node) noteLeases() error {
 		return fmt.Errorf("--data: %w", err)
 	case had && !n.cfg.Leases:
 		n.cfg.Log.Info("the node ran with roster leases: it waits until what it promised has ended", "wait", leaseTime)
-		time.Sleep(leaseTime + leaseTime/10) // by a clock that may be fast
-		return os.Remove(path)
+		select {
+		case <-time.After(leaseTime + leaseTime/10): // by a clock that may be fast
+			return os.Remove(path)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	case !had && n.cfg.Leases:
 		if err := os.WriteFile(path, nil, 0o644); err != nil {
 			return fmt.Errorf("--data: %w", err)

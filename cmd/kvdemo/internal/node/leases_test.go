@@ -4,7 +4,9 @@
 package node
 
 import (
+	"context"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -149,4 +151,20 @@ func TestLeasesFitTheHeartbeatsThatAreAllowed(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
+}
+
+// A node that waits for the leases of its last run to end is stopped at once, and the next start waits again.
+func TestNodeThatWaitsForOldLeasesIsStopped(t *testing.T) {
+	cfg := testConfig(t)
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	cfg.Leases = true
+	require.NoError(t, Run(stopped, cfg))
+	cfg.Leases = false
+	for range 2 {
+		require.NoError(t, Run(stopped, cfg))
+		require.FileExists(t, filepath.Join(cfg.Data, leasesFile))
+	}
+	require.NoError(t, newNode(cfg).noteLeases(t.Context()))
+	require.NoFileExists(t, filepath.Join(cfg.Data, leasesFile))
 }

@@ -27,7 +27,7 @@ func TestLogLevelIsChangedWhileTheNodeRuns(t *testing.T) {
 	cfg.Log, cfg.LogLevel, err = logs.New(&out, logs.JSON, "info")
 	require.NoError(t, err)
 	n := newNode(cfg)
-	require.NoError(t, n.open())
+	require.NoError(t, n.open(t.Context()))
 	defer func() { require.NoError(t, n.close()) }()
 	web := n.newWeb(http.NotFoundHandler()).Handler
 	ask := func(method, from, level string) (int, string) {

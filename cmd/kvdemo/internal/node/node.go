@@ -43,7 +43,10 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	n := newNode(cfg)
-	if err := n.open(); err != nil {
+	if err := n.open(ctx); err != nil {
+		if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+			err = nil // it was stopped while it waited for leases to end
+		}
 		return errors.Join(err, n.close())
 	}
 	err := n.serve(ctx)
@@ -98,8 +101,8 @@ func newNode(cfg Config) *node {
 
 // open opens all parts. The network comes first: that a port is taken is found
 // before anything is written.
-func (n *node) open() error {
-	for _, step := range []func() error{n.listen, n.openData, n.openTraces, n.openNode, n.openStore, n.newServer, n.openGroups} {
+func (n *node) open(ctx context.Context) error {
+	for _, step := range []func() error{n.listen, n.openData, n.openTraces, n.openNode, n.openStore, n.newServer, func() error { return n.openGroups(ctx) }} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -128,7 +131,7 @@ func (n *node) openNode() (err error) {
 	}
 	n.weft, err = weft.Open(weft.Options{
 		Cluster: n.cfg.Cluster, ID: n.cfg.ID, Dir: n.cfg.Data, Listen: n.cfg.listen(), Peers: n.cfg.Peers, Join: n.cfg.Join, TLS: weft.TLS(n.cfg.TLS),
-		TickInterval: n.cfg.Tick, BudgetBytes: queueBytes, CatchUpBytes: n.cfg.CatchUpBytes, Balance: balance, LeaderWeight: n.cfg.LeaderWeight, Zone: n.cfg.Zone, ExitAfterHang: n.cfg.ExitAfterHang,
+		TickInterval: n.cfg.Tick, ElectionTicks: n.cfg.ElectionTicks, BudgetBytes: queueBytes, CatchUpBytes: n.cfg.CatchUpBytes, Balance: balance, LeaderWeight: n.cfg.LeaderWeight, Zone: n.cfg.Zone, ExitAfterHang: n.cfg.ExitAfterHang,
 		Metrics: n.metrics, Calls: n.traces.wrap, Logger: n.cfg.Log,
 		ConfigureLog:       func(o *storage.Options) { o.FS = n.cfg.StuckDisk.FS() },
 		ConfigureTransport: func(c *transport.Config) { c.Listener, c.Egress = n.members, n.cfg.Egress },
@@ -173,11 +176,11 @@ func (c Config) logf(part string) func(string, ...any) {
 	}
 }
 
-func (n *node) openGroups() error {
+func (n *node) openGroups(ctx context.Context) error {
 	if last, err := n.groups[0].log.LastIndex(); !n.cfg.Join && err == nil && last == 0 {
 		n.cfg.Log.Info("begins a cluster; to join one that runs, use --join with an empty directory", "members", n.cfg.ids())
 	}
-	if err := n.noteLeases(); err != nil {
+	if err := n.noteLeases(ctx); err != nil {
 		return err
 	}
 	for _, g := range n.groups {
@@ -201,7 +204,7 @@ func (n *node) configure(c *rawnode.Config) {
 	if n.cfg.Core == CoreUpstream {
 		r.Core = rawnode.Upstream
 	}
-	r.ElectionTick, r.HeartbeatTick, r.MaxCommandBytes = n.cfg.ElectionTicks, n.cfg.HeartbeatTicks, kv.MaxCommandBytes
+	r.HeartbeatTick, r.MaxCommandBytes = n.cfg.HeartbeatTicks, kv.MaxCommandBytes
 	r.Coding, r.Leases = n.coding(), n.cfg.leases()
 	r.RetainBytes = max(1, n.cfg.RetainBytes/uint64(n.cfg.Groups))
 }

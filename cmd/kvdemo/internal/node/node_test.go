@@ -116,6 +116,16 @@ func checkReflection(ctx context.Context, t *testing.T, conn *grpc.ClientConn) {
 	require.NoError(t, stream.CloseSend())
 }
 
+// Health is compared in units of the election timeout that the groups have.
+func TestPlacementHasTheElectionTimeoutOfTheFlags(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.ElectionTicks = 30
+	n := newNode(cfg)
+	require.NoError(t, n.open(t.Context()))
+	defer func() { require.NoError(t, n.close()) }()
+	require.Equal(t, 150*time.Millisecond, n.placement.Timeout())
+}
+
 func TestRunRefusesConfig(t *testing.T) {
 	err := Run(t.Context(), Config{})
 	for _, flag := range []string{"--id", "--cluster", "--peers", "--data", "--groups", "--core", "--tick", "--heartbeat-ticks", "--election-ticks", "--client-listen", "--retain-bytes", "--flush-interval"} {

@@ -103,7 +103,7 @@ func TestTracesOfGatewaysReachTheCollector(t *testing.T) {
 	stop := start(t, cfg)
 	got, url := newCollector(t)
 	gate := Config{
-		ID: 101, Cluster: cfg.Cluster, Peers: cfg.Peers, Listen: freePort(t), ClientListen: freePort(t), Tick: cfg.Tick, OTLP: url, Log: cfg.Log,
+		ID: 101, Cluster: cfg.Cluster, Peers: cfg.Peers, Listen: freePort(t), ClientListen: freePort(t), Tick: cfg.Tick, ElectionTicks: cfg.ElectionTicks, OTLP: url, Log: cfg.Log,
 	}
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

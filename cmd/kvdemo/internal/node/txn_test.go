@@ -294,7 +294,7 @@ func startNode(t *testing.T, groups int) (*node, kvpb.KVClient) {
 	cfg := testConfig(t)
 	cfg.Groups = groups
 	n := newNode(cfg)
-	require.NoError(t, n.open())
+	require.NoError(t, n.open(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- errors.Join(n.serve(ctx), n.close()) }()
@@ -417,8 +417,8 @@ func TestLevelKeysAreReadAndRefused(t *testing.T) {
 	}
 }
 
-// A backup of several groups waits for a freeze of its own, in all of them; that of one
-// group needs none.
+// A backup of several groups first freezes all of them, and waits if another freeze is in force. A
+// backup of one group freezes nothing.
 func TestBackupOfSeveralGroupsFreezesAll(t *testing.T) {
 	n, _ := startNode(t, 2)
 	backup := func(timeout time.Duration) error {

@@ -296,8 +296,8 @@ func TestReportsAreChecked(t *testing.T) {
 	require.Equal(t, "short", Text("short"))
 }
 
-// Without a majority the state says so: votes of nodes that are paused or down are
-// missing, votes of nodes that are not asked may be there.
+// The state has the number of votes that a majority lacks. A node that is paused or down gives no
+// vote; a node that the page does not ask may be up, so its vote counts.
 func TestStateSaysThatAMajorityIsMissing(t *testing.T) {
 	c := newCluster(5)
 	missing := func(want int) {

@@ -228,9 +228,11 @@ const (
 	resultSession   = 9  // a uvarint
 	resultRefused   = 10 // session, sequence, verdict as uvarints
 	resultMalformed = 11
+	resultError     = 12 // its text
 )
 
-// EncodeResult encodes a result for a caller at a gateway, or says why it has no bytes.
+// EncodeResult encodes a result for a caller at a gateway, or says why it has no bytes. Of an error other than those
+// of this package the text arrives.
 func EncodeResult(result any) ([]byte, error) {
 	switch r := result.(type) {
 	case session.ID:
@@ -247,6 +249,8 @@ func EncodeResult(result any) ([]byte, error) {
 			return []byte{resultMalformed}, nil
 		case errors.Is(r, ErrResult):
 			return []byte{resultBad}, nil
+		case !errors.Is(r, ErrPanicked):
+			return keep(resultError, r.Error())
 		}
 	}
 	return encodeResult(result)
@@ -265,6 +269,8 @@ func DecodeResult(b []byte) (any, error) {
 		return ErrMalformed, nil
 	case b[0] == resultBad:
 		return ErrResult, nil
+	case b[0] == resultError:
+		return errors.New(string(b[1:])), nil
 	default:
 		if r := decodeResult(b); r != any(ErrResult) {
 			return r, nil

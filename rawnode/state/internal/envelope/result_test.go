@@ -4,6 +4,9 @@
 package envelope
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,7 +23,12 @@ func TestResultsReachGateways(t *testing.T) {
 		require.NoError(t, err, "%v", r)
 		require.Equal(t, r, got)
 	}
-	_, err := EncodeResult(struct{}{})
+	b, err := EncodeResult(fmt.Errorf("%w: ann has only 3", fs.ErrInvalid))
+	require.NoError(t, err)
+	got, err := DecodeResult(b)
+	require.NoError(t, err)
+	require.Equal(t, errors.New("invalid argument: ann has only 3"), got, "an error arrives by its text")
+	_, err = EncodeResult(struct{}{})
 	require.ErrorIs(t, err, ErrResult)
 	for _, b := range [][]byte{nil, {resultSession}, {resultRefused, 1, 2}, {resultBool}, {99}} {
 		_, err := DecodeResult(b)
