@@ -285,10 +285,6 @@ bench-coding: ## coding on beside off, real processes, into docs/data/coded.md (
 bench-sweep: ## each constant of the adaptive policy halved and doubled, virtual time, into ecraft/adaptive/README.md (about 20 minutes)
 	$(GO) run ./cmd/weftbench/internal/adaptive/sweep -out ecraft/adaptive/README.md
 
-.PHONY: bench-outage
-bench-outage: ## a follower is away for a minute under load, and comes back, into docs/data/coded.md (about 16 minutes)
-	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench outage --out docs/data/coded.md
-
 .PHONY: bench-slow
 bench-slow: etcd-released ## a leader or a follower of three is slow, hangs, is mute: Host, etcd and a minimal loop, into docs/data/slow.md (half an hour or so)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench slow --nodes 3 --who leader,follower \

@@ -261,19 +261,15 @@ func newRestore() *cobra.Command {
 			"again with --force, which also removes keys that the file has and whose deadlines have passed.",
 		Example: "  kvdemo restore monday.backup --endpoints 10.0.0.7:7300",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
-				r, err := restoreFrom(ctx, c, args[0], force)
-				if err != nil {
-					return err
-				}
-				return f.print(cmd, r)
-			})
-		},
 	}
-	f.add(cmd)
 	cmd.Flags().BoolVar(&force, "force", false, "put the keys into a cluster that has keys, over those of the same names")
-	return cmd
+	return f.runs(cmd, func(ctx context.Context, c *client.Client, args []string) error {
+		r, err := restoreFrom(ctx, c, args[0], force)
+		if err != nil {
+			return err
+		}
+		return f.print(cmd, r)
+	})
 }
 
 // restoreFrom puts the keys of a backup into a cluster.

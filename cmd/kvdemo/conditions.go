@@ -122,16 +122,12 @@ func newWatch() *cobra.Command {
 			"forgotten those that are asked for, watch says so and ends.",
 		Example: "  kvdemo watch config/ --json",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
-				return watchKeys(ctx, cmd, &f, c, args[0], after, count)
-			})
-		},
 	}
-	f.add(cmd)
 	cmd.Flags().Uint64Var(&after, "after", 0, "begin behind this revision, such as put prints, of a cluster with one group (0: now)")
 	cmd.Flags().IntVar(&count, "count", 0, "end after so many changes (0: go on until --timeout)")
-	return cmd
+	return f.runs(cmd, func(ctx context.Context, c *client.Client, args []string) error {
+		return watchKeys(ctx, cmd, &f, c, args[0], after, count)
+	})
 }
 
 // errEnough ends a watch that has printed what it was to print.

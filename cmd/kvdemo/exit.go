@@ -49,12 +49,7 @@ var exits = []exit{
 
 func isAny(targets ...error) func(error) bool {
 	return func(err error) bool {
-		for _, target := range targets {
-			if errors.Is(err, target) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 	}
 }
 

@@ -86,6 +86,15 @@ func (f *clientFlags) config() (client.Config, error) {
 	return cfg, err
 }
 
+// runs has a verb call do with a client and the deadline, and gives it the flags.
+func (f *clientFlags) runs(cmd *cobra.Command, do func(ctx context.Context, c *client.Client, args []string) error) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return f.with(cmd, func(ctx context.Context, c *client.Client) error { return do(ctx, c, args) })
+	}
+	f.add(cmd)
+	return cmd
+}
+
 // with calls do with a client and the deadline.
 func (f *clientFlags) with(cmd *cobra.Command, do func(context.Context, *client.Client) error) error {
 	cfg, err := f.config()

@@ -27,21 +27,16 @@ type healthResult struct {
 }
 
 func newHealth() *cobra.Command {
-	var f clientFlags
+	f := clientFlags{timeout: healthTimeout}
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Check that each of the endpoints' nodes serves clients",
 		Long: "health asks each node for a linearizable read of all its groups, and whether its disk has\n" +
 			"room. It fails unless all nodes are healthy.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
-				return f.printHealth(cmd, c.Health(ctx))
-			})
-		},
 	}
-	f.timeout = healthTimeout
-	f.add(cmd)
-	return cmd
+	return f.runs(cmd, func(ctx context.Context, c *client.Client, _ []string) error {
+		return f.printHealth(cmd, c.Health(ctx))
+	})
 }
 
 // printHealth prints a row for each node, all of which must be healthy.

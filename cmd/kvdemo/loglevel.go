@@ -26,19 +26,15 @@ func newLogLevel() *cobra.Command {
 		Long: "log-level shows the level of the nodes' logs, or changes it to LEVEL: debug, info, warn or error. A node\n" +
 			"that starts again has the level of serve --log-level.",
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			req := &kvpb.SetLogLevelRequest{}
-			if len(args) > 0 {
-				req.Level = args[0]
-			}
-			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
-				t := f.table(cmd, "ENDPOINT", "LEVEL")
-				return rowsOf(t, client.AdminAt(ctx, c, kvpb.AdminClient.SetLogLevel, req), func(endpoint string, resp *kvpb.SetLogLevelResponse) error {
-					return t.row(logLevelResult{endpoint, resp.GetLevel()}, endpoint, resp.GetLevel())
-				})
-			})
-		},
 	}
-	f.add(cmd)
-	return cmd
+	return f.runs(cmd, func(ctx context.Context, c *client.Client, args []string) error {
+		req := &kvpb.SetLogLevelRequest{}
+		if len(args) > 0 {
+			req.Level = args[0]
+		}
+		t := f.table(cmd, "ENDPOINT", "LEVEL")
+		return rowsOf(t, client.AdminAt(ctx, c, kvpb.AdminClient.SetLogLevel, req), func(endpoint string, resp *kvpb.SetLogLevelResponse) error {
+			return t.row(logLevelResult{endpoint, resp.GetLevel()}, endpoint, resp.GetLevel())
+		})
+	})
 }

@@ -38,14 +38,10 @@ func newMemberList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "Show the members, what they are, and who is behind",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
-				return f.listMembers(cmd, client.AdminAt(ctx, c, kvpb.AdminClient.Members, &kvpb.MembersRequest{}))
-			})
-		},
 	}
-	f.add(cmd)
-	return cmd
+	return f.runs(cmd, func(ctx context.Context, c *client.Client, _ []string) error {
+		return f.listMembers(cmd, client.AdminAt(ctx, c, kvpb.AdminClient.Members, &kvpb.MembersRequest{}))
+	})
 }
 
 // memberResult is a member in the output of member --json.
@@ -140,7 +136,7 @@ func nodeID(cmd *cobra.Command, arg string) (uint64, error) {
 
 // memberVerb makes a command that changes a member and prints all.
 func memberVerb(use, short string, args int, do func(ctx context.Context, c *client.Client, id uint64, args []string) (*kvpb.MembersResponse, error)) *cobra.Command {
-	var f clientFlags
+	f := clientFlags{timeout: memberTimeout}
 	cmd := &cobra.Command{
 		Use:   use,
 		Short: short,
@@ -159,7 +155,6 @@ func memberVerb(use, short string, args int, do func(ctx context.Context, c *cli
 			})
 		},
 	}
-	f.timeout = memberTimeout
 	f.add(cmd)
 	return cmd
 }
@@ -238,14 +233,10 @@ func newSnapshot() *cobra.Command {
 		Long: "snapshot has nodes write what they have applied to disk now. The log behind it is dropped,\n" +
 			"but for what serve --retain-bytes keeps. A node that starts again has less to replay then:\n" +
 			"do it before an upgrade, or before a copy of the data directory of a stopped node is made.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
-				return f.printSnapshots(cmd, client.AdminAt(ctx, c, kvpb.AdminClient.Snapshot, &kvpb.SnapshotRequest{}))
-			})
-		},
 	}
-	f.add(cmd)
-	return cmd
+	return f.runs(cmd, func(ctx context.Context, c *client.Client, _ []string) error {
+		return f.printSnapshots(cmd, client.AdminAt(ctx, c, kvpb.AdminClient.Snapshot, &kvpb.SnapshotRequest{}))
+	})
 }
 
 // printSnapshots prints a row for each node and group. Each node must succeed.

@@ -162,6 +162,16 @@ func (t *table) rows(object any, rows ...[]any) error {
 	return nil
 }
 
+// more prints one more table of rows, if there are any. With --json the objects of the first table have it all.
+func (f *clientFlags) more(cmd *cobra.Command, rows [][]any, columns ...string) error {
+	if f.json || len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(cmd.OutOrStdout())
+	t := f.table(cmd, columns...)
+	return errors.Join(t.rows(nil, rows...), t.flush())
+}
+
 func (t *table) flush() error {
 	if t.w == nil {
 		return nil

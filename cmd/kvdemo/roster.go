@@ -37,18 +37,14 @@ func newRosterShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show",
 		Short: "Show who is named, and who is wanted",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
-				rosters, err := newRosters(c.Status(ctx))
-				if err != nil {
-					return err
-				}
-				return f.printRosters(cmd, rosters)
-			})
-		},
 	}
-	f.add(cmd)
-	return cmd
+	return f.runs(cmd, func(ctx context.Context, c *client.Client, _ []string) error {
+		rosters, err := newRosters(c.Status(ctx))
+		if err != nil {
+			return err
+		}
+		return f.printRosters(cmd, rosters)
+	})
 }
 
 func newRosterName() *cobra.Command {

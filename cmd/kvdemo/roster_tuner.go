@@ -115,15 +115,7 @@ func (f *clientFlags) printTuners(cmd *cobra.Command, rosters []groupRoster) err
 			rows = append(rows, r.Tuner.rows(r.Group)...)
 		}
 	}
-	if f.json || len(rows) == 0 {
-		return nil
-	}
-	fmt.Fprintln(cmd.OutOrStdout())
-	t := f.table(cmd, "GROUP", "TUNER", "SPAN", "READS", "WRITES", "READ AT", "CHOOSES", "WHY")
-	if err := t.rows(nil, rows...); err != nil {
-		return err
-	}
-	return t.flush()
+	return f.more(cmd, rows, "GROUP", "TUNER", "SPAN", "READS", "WRITES", "READ AT", "CHOOSES", "WHY")
 }
 
 // rows are the lines of a group.

@@ -75,14 +75,10 @@ func newStatus() *cobra.Command {
 		Use:   "status",
 		Short: "Show what each of the endpoints' nodes says of itself",
 		Long:  "status shows what each node says of itself, and fails if one does not answer.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
-				return f.printStatus(cmd, c.Status(ctx))
-			})
-		},
 	}
-	f.add(cmd)
-	return cmd
+	return f.runs(cmd, func(ctx context.Context, c *client.Client, _ []string) error {
+		return f.printStatus(cmd, c.Status(ctx))
+	})
 }
 
 // printStatus prints a row for each node, all of which must answer.

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -62,10 +63,7 @@ func newCodingResult(c *kvpb.StatusResponse_Coding) *codingResult {
 // printCoding prints the nodes' status of coded replication, and the last coded
 // entries, of each group once. With --json the nodes' objects have both.
 func (f *clientFlags) printCoding(cmd *cobra.Command, nodes []client.NodeStatus) error {
-	if f.json {
-		return nil
-	}
-	var rows [][]any
+	var rows, entries [][]any
 	recent := map[uint64][]codedResult{}
 	for _, n := range nodes {
 		r := newStatusResult(n)
@@ -79,27 +77,14 @@ func (f *clientFlags) printCoding(cmd *cobra.Command, nodes []client.NodeStatus)
 			}
 		}
 	}
-	if len(rows) == 0 {
-		return nil
-	}
-	fmt.Fprintln(cmd.OutOrStdout())
-	t := f.table(cmd, "NODE", "GROUP", "CODES", "COMPLETE", "LAG", "DELAY", "CODED", "APPENDED", "PUSHED", "JOINED", "MEMORY")
-	if err := t.rows(nil, rows...); err != nil {
-		return err
-	}
-	if err := t.flush(); err != nil || len(recent) == 0 {
-		return err
-	}
-	fmt.Fprintln(cmd.OutOrStdout())
-	t = f.table(cmd, "GROUP", "INDEX", "TERM", "PAYLOAD", "LEVEL", "UNITS", "HELD")
 	for _, group := range slices.Sorted(maps.Keys(recent)) {
 		for _, e := range recent[group] {
-			if err := t.rows(nil, []any{group, e.Index, e.Term, size(e.Payload), e.level(), e.RestoredBy, e.held()}); err != nil {
-				return err
-			}
+			entries = append(entries, []any{group, e.Index, e.Term, size(e.Payload), e.level(), e.RestoredBy, e.held()})
 		}
 	}
-	return t.flush()
+	return errors.Join(
+		f.more(cmd, rows, "NODE", "GROUP", "CODES", "COMPLETE", "LAG", "DELAY", "CODED", "APPENDED", "PUSHED", "JOINED", "MEMORY"),
+		f.more(cmd, entries, "GROUP", "INDEX", "TERM", "PAYLOAD", "LEVEL", "UNITS", "HELD"))
 }
 
 // codingRow is a node's line for a group. APPENDED is the node's.

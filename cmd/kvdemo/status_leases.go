@@ -88,9 +88,6 @@ func (a assignmentResult) span() string {
 // printLeases prints what nodes with leases say of them, and of reads. With --json that
 // stands with the nodes.
 func (f *clientFlags) printLeases(cmd *cobra.Command, nodes []client.NodeStatus) error {
-	if f.json {
-		return nil
-	}
 	var rows [][]any
 	for _, n := range nodes {
 		r := newStatusResult(n)
@@ -100,15 +97,7 @@ func (f *clientFlags) printLeases(cmd *cobra.Command, nodes []client.NodeStatus)
 			}
 		}
 	}
-	if len(rows) == 0 {
-		return nil
-	}
-	fmt.Fprintln(cmd.OutOrStdout())
-	t := f.table(cmd, "NODE", "GROUP", "ROSTER", "NAMED", "ANSWERS", "READS", "LEADER", "QUORUM", "STALE", "HELD", "REDIRECTED", "REMOVED")
-	if err := t.rows(nil, rows...); err != nil {
-		return err
-	}
-	return t.flush()
+	return f.more(cmd, rows, "NODE", "GROUP", "ROSTER", "NAMED", "ANSWERS", "READS", "LEADER", "QUORUM", "STALE", "HELD", "REDIRECTED", "REMOVED")
 }
 
 // leaseRow is a line of a group at a node.

@@ -191,23 +191,19 @@ func newDel() *cobra.Command {
 		Use:   "del KEY...",
 		Short: "Remove keys",
 		Args:  cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
-				for _, key := range args {
-					at, existed, err := c.Delete(ctx, key)
-					if err != nil {
-						return err
-					}
-					if err := f.print(cmd, delResult{Key: key, Existed: existed, place: placeOf(at.Position)}); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		},
 	}
-	f.add(cmd)
-	return cmd
+	return f.runs(cmd, func(ctx context.Context, c *client.Client, keys []string) error {
+		for _, key := range keys {
+			at, existed, err := c.Delete(ctx, key)
+			if err != nil {
+				return err
+			}
+			if err := f.print(cmd, delResult{Key: key, Existed: existed, place: placeOf(at.Position)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func newLs() *cobra.Command {
@@ -220,21 +216,17 @@ func newLs() *cobra.Command {
 		Short: "List keys in order, all or those that begin with PREFIX",
 		Long:  "ls lists keys in order, all or those that begin with PREFIX.\n\n" + policyHelp,
 		Args:  cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			req := &kvpb.ListRequest{Policy: policy.policy, Digests: digests}
-			if len(args) > 0 {
-				req.Prefix = args[0]
-			}
-			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
-				return list(ctx, cmd, &f, c, req, int(limit))
-			})
-		},
 	}
-	f.add(cmd)
 	policy.add(cmd)
 	cmd.Flags().BoolVar(&digests, "digests", false, "print the SHA-256 of each value")
 	cmd.Flags().Uint32Var(&limit, "limit", 0, "print at most so many keys (0: all)")
-	return cmd
+	return f.runs(cmd, func(ctx context.Context, c *client.Client, args []string) error {
+		req := &kvpb.ListRequest{Policy: policy.policy, Digests: digests}
+		if len(args) > 0 {
+			req.Prefix = args[0]
+		}
+		return list(ctx, cmd, &f, c, req, int(limit))
+	})
 }
 
 // list prints pages until there are no more.

@@ -7,7 +7,6 @@
 //
 //	weftbench host      the three side by side: time, CPU, disk, failover
 //	weftbench coding    coding on beside off: time, CPU, bytes sent
-//	weftbench outage    a follower is away, and comes back: what clients see
 //	weftbench kills     leaders and responders fail, with roster leases
 //	weftbench slow      nodes are slow: what clients of the others see
 //	weftbench redis     kvdemo beside redis-server, through its protocol
@@ -63,7 +62,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage.Explain(err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	addGroup(root, "real", "Real processes:", newHost(), newCoding(), newOutage(), newKills(), newSlow(), newRedis(), newYCSB(), newTorture(), newCosts(), newLoop(), newHostNode())
+	addGroup(root, "real", "Real processes:", newHost(), newCoding(), newKills(), newSlow(), newRedis(), newYCSB(), newTorture(), newCosts(), newLoop(), newHostNode())
 	addGroup(root, "virtual", "Cores alone, in virtual time:", newVirtual(), newAdaptive(), newReads(), newScaleReads(), newResponders(), newCompartments(), newPapers())
 	return root
 }

@@ -139,15 +139,10 @@ func TestBadCommandLines(t *testing.T) {
 			[]string{"coding", "--kvdemo", "x", "--nodes", "2", "--egress", "7", "--sizes", "5MiB", "--clients", "0", "--rounds", "0", "--time", "1ms"},
 			[]string{"--nodes: 2, want 3 to 9", "--egress: 7, want 1024 to", "--sizes: 5242880", "--clients: 0", "--rounds: 0", "--time: 1ms"},
 		},
-		{
-			[]string{"outage", "--kvdemo", "x", "--nodes", "10", "--egress", "1", "--size", "5MiB", "--load", "1.5", "--away", "0s", "--before", "1ms", "--retain", "-1"},
-			[]string{"--nodes: 10, want 3 to 9", "--egress: 1, want", "--size: 5242880", "--load: 1.5, want 0 to 1", "--away: 0s, want 1s to 1h", "--before: 1ms", "--retain: -1"},
-		},
 		{[]string{"redis", "--kvdemo", "x", "--nodes", "0", "--requests", "0", "--records", "0", "--clients", "20000", "--time", "1ms"}, []string{"--nodes: 0, want 1 to 9", "--requests: 0", "--records: 0", "--clients: 20000", "--time: 1ms, want 1s"}},
 		{[]string{"adaptive", "--nodes", "12"}, []string{"--nodes: 12, want 3 to 11"}},
 		{[]string{"host", "--kvdemo", "x", "--rounds", "8", "--out", "x.md"}, []string{"--out: 4 rounds, want 5 or more"}},
 		{[]string{"coding", "--kvdemo", "x", "--rounds", "4", "--out", "x.md"}, []string{"--out: 4 rounds, want 5 or more"}},
-		{[]string{"outage", "--kvdemo", "x", "--rounds", "1", "--out", "x.md"}, []string{"--out: 1 rounds, want 5 or more"}},
 		{[]string{"kills", "--kvdemo", "x", "--faults", "2", "--out", "x.md"}, []string{"--out: 2 rounds, want 5 or more"}},
 		{[]string{"slow", "--kvdemo", "x", "--rounds", "4", "--out", "x.md"}, []string{"--out: 4 rounds, want 5 or more"}},
 		{

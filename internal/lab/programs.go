@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Serve makes the command lines of programs with the flags of "kvdemo serve".
@@ -88,7 +87,7 @@ func (e Etcd) Status(ctx context.Context, n *Node) (Status, error) {
 		Leader uint64 `json:"leader,string"`
 		Term   uint64 `json:"raftTerm,string"`
 	}
-	err := post(ctx, n.Client, "/v3/maintenance/status", "{}", &said)
+	err := Ask(ctx, http.MethodPost, n, "/v3/maintenance/status", "{}", &said)
 	return Status{said.Header.Member, said.Leader, said.Term}, err
 }
 
@@ -98,20 +97,19 @@ func (e Etcd) Transfer(ctx context.Context, leader, to *Node) error {
 	if err != nil {
 		return err
 	}
-	return post(ctx, leader.Client, "/v3/maintenance/transfer-leadership", fmt.Sprintf(`{"targetID":"%d"}`, s.ID), nil)
+	return Ask(ctx, http.MethodPost, leader, "/v3/maintenance/transfer-leadership", fmt.Sprintf(`{"targetID":"%d"}`, s.ID), nil)
 }
 
 // maxAnswer bounds an answer of a node.
 const maxAnswer = 1 << 20
 
-// post posts a question to a node, and reads the answer, if it is wanted.
-func post(ctx context.Context, address, path, question string, answer any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+path, strings.NewReader(question))
+// Ask asks a node by HTTP, and reads the answer, which is JSON, if it is wanted.
+func Ask(ctx context.Context, method string, n *Node, path, question string, answer any) error {
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+n.Client+path, strings.NewReader(question))
 	if err != nil {
 		return err
 	}
-	client := http.Client{Timeout: 10 * time.Second}
-	resp, err := client.Do(req)
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err
 	}
@@ -121,13 +119,22 @@ func post(ctx context.Context, address, path, question string, answer any) error
 		return err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s%s: %s: %s", address, path, resp.Status, bytes.TrimSpace(body))
+		return fmt.Errorf("node %d: %s: %s: %s", n.ID, path, resp.Status, bytes.TrimSpace(body))
 	}
 	if answer == nil {
 		return nil
 	}
 	if err := json.Unmarshal(body, answer); err != nil {
-		return fmt.Errorf("%s%s: %q: %w", address, path, body, err)
+		return fmt.Errorf("node %d: %s: %q: %w", n.ID, path, body, err)
 	}
 	return nil
+}
+
+// Answer is the other side of [Ask].
+func Answer(w http.ResponseWriter, answer any, err error) {
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(answer) // who asked is gone
 }

@@ -121,7 +121,7 @@ func (program) Status(ctx context.Context, n *lab.Node) (lab.Status, error) {
 }
 
 func ask(ctx context.Context, n *lab.Node) (s status, err error) {
-	err = hostnode.Order(ctx, http.MethodGet, n, "/status", &s)
+	err = lab.Ask(ctx, http.MethodGet, n, "/status", "", &s)
 	return s, err
 }
 
@@ -185,7 +185,7 @@ func (g *group) find(ctx context.Context) error {
 		return err
 	}
 	g.leader = leader
-	return hostnode.Order(ctx, http.MethodPost, leader, "/listen", &g.address)
+	return lab.Ask(ctx, http.MethodPost, leader, "/listen", "", &g.address)
 }
 
 // measure adds a round to a cell. It ends when the nodes rest and have applied all that was acknowledged.
@@ -199,7 +199,7 @@ func (g *group) measure(ctx context.Context, row row, d time.Duration, seed int,
 	}
 	var done inside
 	if row.Inside {
-		err = hostnode.Order(ctx, http.MethodPost, g.leader, fmt.Sprintf("/load?clients=%d&size=%d&millis=%d", row.Clients, row.Size, d.Milliseconds()), &done)
+		err = lab.Ask(ctx, http.MethodPost, g.leader, fmt.Sprintf("/load?clients=%d&size=%d&millis=%d", row.Clients, row.Size, d.Milliseconds()), "", &done)
 	} else {
 		done, err = g.outside(ctx, row, d, seed)
 	}
@@ -229,16 +229,9 @@ func (g *group) measure(ctx context.Context, row row, d time.Duration, seed int,
 
 // outside has clients in this process call the leader.
 func (g *group) outside(ctx context.Context, row row, d time.Duration, seed int) (inside, error) {
-	done, err := outside.Run(ctx, outside.Plan{
+	return insideOf(outside.Run(ctx, outside.Plan{
 		Addresses: []string{g.address}, Clients: row.Clients, Size: row.Size, Keys: outside.KeysFor(row.Size), Duration: d, Timeout: callTime, Seed: uint64(seed),
-	})
-	if err == nil && done.Failed > 0 {
-		err = fmt.Errorf("%d of %d calls failed: %w", done.Failed, done.Failed+done.Calls, done.Err)
-	}
-	if err != nil {
-		return inside{}, err
-	}
-	return inside{done.Calls, done.Elapsed, done.Latency.Millis(0.5), done.Latency.Millis(0.99)}, nil
+	}))
 }
 
 // String names a load.

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -25,7 +24,7 @@ const maxCallBytes = 5 << 20
 // status is a node's answer to GET /status.
 type status struct{ ID, Leader, Term, Applied uint64 }
 
-// inside is a node's answer to POST /load: what clients in its process saw.
+// inside is what clients saw, and a node's answer to POST /load.
 type inside struct {
 	Calls    int64
 	Elapsed  time.Duration
@@ -64,31 +63,23 @@ func serve(ctx context.Context, s side, with settings, address string) error {
 
 func (f *front) status(w http.ResponseWriter, r *http.Request) {
 	s, err := f.kv.Status(r.Context(), &kvpb.StatusRequest{})
-	answer(w, status{s.GetId(), s.GetLeader(), s.GetTerm(), s.GetApplied()}, err)
+	lab.Answer(w, status{s.GetId(), s.GetLeader(), s.GetTerm(), s.GetApplied()}, err)
 }
 
 // listen serves clients at a port of its own, and answers with its address.
 func (f *front) listen(w http.ResponseWriter, _ *http.Request) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		answer(w, nil, err)
+		lab.Answer(w, nil, err)
 		return
 	}
 	f.serving.Go(func() { _ = f.rpc.Serve(l) }) // ends with Stop
-	answer(w, l.Addr().String(), nil)
+	lab.Answer(w, l.Addr().String(), nil)
 }
 
 func (f *front) load(w http.ResponseWriter, r *http.Request) {
 	done, err := load(r, f.kv)
-	answer(w, done, err)
-}
-
-func answer(w http.ResponseWriter, v any, err error) {
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	_ = json.NewEncoder(w).Encode(v) // who asked is gone
+	lab.Answer(w, done, err)
 }
 
 // load has clients in this process call the service.
@@ -112,9 +103,16 @@ func load(r *http.Request, kv kvpb.KVServer) (inside, error) {
 			return err
 		},
 	}
-	done, err := l.Run(r.Context())
+	return insideOf(l.Run(r.Context()))
+}
+
+// insideOf takes what clients saw, none of whose calls may fail.
+func insideOf(done *lab.Result, err error) (inside, error) {
 	if err == nil && done.Failed > 0 {
 		err = fmt.Errorf("%d of %d calls failed: %w", done.Failed, done.Failed+done.Calls, done.Err)
 	}
-	return inside{done.Calls, done.Elapsed, done.Latency.Millis(0.5), done.Latency.Millis(0.99)}, err
+	if err != nil {
+		return inside{}, err
+	}
+	return inside{done.Calls, done.Elapsed, done.Latency.Millis(0.5), done.Latency.Millis(0.99)}, nil
 }

@@ -245,10 +245,8 @@ func judge(err error, write bool) verdict {
 // Unreachable reports whether an error says that a node, or a majority of its
 // cluster, was not reached in time, or that another program listens at the endpoint.
 func Unreachable(err error) bool {
-	for _, target := range []error{errUnavailable, errUnreachable, errNotOurs} {
-		if errors.Is(err, target) {
-			return true
-		}
+	if errors.Is(err, errUnavailable) || errors.Is(err, errUnreachable) || errors.Is(err, errNotOurs) {
+		return true
 	}
 	var e *callError
 	return errors.As(err, &e) && (e.Code == codes.Unavailable || e.Code == codes.DeadlineExceeded)

@@ -5,7 +5,6 @@ package kv
 
 import (
 	"errors"
-	"io"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -23,15 +22,10 @@ func (s *Store) Export() (*Export, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := v.now.get(s.metaKey)
-	var m meta
-	if err == nil {
-		m, _, err = parseMeta(b)
-	}
+	m, _, err := v.readMeta(s.metaKey)
 	if err != nil {
 		return nil, errors.Join(err, v.close())
 	}
-	v.space.generation = m.generation // as Snapshot has it
 	return &Export{view: v, Revision: m.position}, nil
 }
 
@@ -42,27 +36,7 @@ type Exported struct {
 	Deadline int64 // milliseconds since 1970, 0 for none
 	Type     Type
 
-	inline  []byte
-	parts   *parts
-	members *setMembers
-}
-
-// Next returns the next piece of the value, at most PartBytes and good until the next
-// call, or io.EOF. The value of a hash is what ActHash returns, that of a sorted set what
-// ActSortedRange would. What is not what was put ends with ErrDamaged.
-func (x *Exported) Next() ([]byte, error) {
-	if x.members != nil {
-		return x.members.next()
-	}
-	if x.parts != nil {
-		return x.parts.next()
-	}
-	if x.inline == nil {
-		return nil, io.EOF
-	}
-	b := x.inline
-	x.inline = nil
-	return b, nil
+	pieces
 }
 
 // Each calls f with each key in order, until f returns an error.
@@ -89,23 +63,14 @@ func (e *Export) one(it *pebble.Iterator, f func(*Exported) error) error {
 	if err != nil {
 		return err
 	}
-	x := &Exported{Key: string(key), Size: r.size(), Type: typeOf(b), inline: r.value}
+	x := &Exported{Key: string(key), Size: r.size(), Type: typeOf(b)}
 	if x.Deadline, err = storedDeadline(e.view.now, e.view.space, key); err != nil {
 		return err
 	}
-	if r.sorted != nil {
-		if x.members, err = e.view.members(r.sorted); err != nil {
-			return err
-		}
-		return errors.Join(f(x), x.members.close())
-	}
-	if r.large == nil {
-		return f(x)
-	}
-	if x.parts, err = e.view.parts(*r.large); err != nil {
+	if x.pieces, err = e.view.pieces(r); err != nil {
 		return err
 	}
-	return errors.Join(f(x), x.parts.close())
+	return errors.Join(f(x), x.pieces.close())
 }
 
 // Close gives the state free. Closing twice does no harm.

@@ -77,28 +77,6 @@ func (s *Store) Get(key string) (value []byte, applied uint64, err error) {
 	return value, applied, nil
 }
 
-// UploadState says how far an upload is.
-type UploadState struct {
-	Size    int64 // of the whole value
-	Missing []int // parts that have not arrived, ascending
-}
-
-// Upload returns the state of an upload, or ErrNoUpload.
-func (s *Store) Upload(id UploadID) (UploadState, error) {
-	var state UploadState
-	_, err := s.find(secUpload, id[:], func(b []byte) error {
-		u, err := decodeUpload(id[:], b)
-		if err == nil {
-			state = UploadState{Size: u.size, Missing: members(u.all() &^ u.have)}
-		}
-		return err
-	})
-	if errors.Is(err, ErrNotFound) {
-		err = fmt.Errorf("%w: %v", ErrNoUpload, id)
-	}
-	return state, err
-}
-
 // System returns the system keys and their values, as of the log index or later.
 func (s *Store) System() (map[string][]byte, uint64, error) {
 	v, err := s.view()

@@ -51,17 +51,7 @@ func (s *Store) Snapshot() (rawnode.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := v.now.get(s.metaKey)
-	var m meta
-	var host []byte
-	if err == nil {
-		m, host, err = parseMeta(b)
-	}
-	if err == nil && m.generation != v.space.generation {
-		// Restore and Snapshot met: the new state is in the view as well, as
-		// meta is written last.
-		v.space.generation = m.generation
-	}
+	m, host, err := v.readMeta(s.metaKey)
 	if err != nil {
 		return nil, errors.Join(err, v.close())
 	}
@@ -80,6 +70,19 @@ func (s *Store) Snapshot() (rawnode.Snapshot, error) {
 	snap.buf = binary.BigEndian.AppendUint64(snap.buf, m.position)
 	_, _ = snap.sum.Write(snap.buf) // a hash.Hash never fails
 	return snap, nil
+}
+
+// readMeta returns what the state says of itself, and the host's bytes. If it was restored just now, the new state
+// is in the view as well, as meta is written last, and it is the one to read.
+func (v *view) readMeta(key []byte) (m meta, host []byte, err error) {
+	b, err := v.now.get(key)
+	if err != nil {
+		return m, nil, err
+	}
+	if m, host, err = parseMeta(b); err == nil {
+		v.space.generation = m.generation
+	}
+	return m, host, err
 }
 
 // Meta returns the log index of the state, and the host's bytes as of it.

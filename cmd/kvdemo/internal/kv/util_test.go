@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 
@@ -119,4 +120,26 @@ func snapshotBytes(t require.TestingT, s *Store) []byte {
 // restore replaces a store's state by a snapshot.
 func restore(s *Store, index uint64, host string, b []byte) error {
 	return s.Restore(rawnode.SnapshotMeta{Index: index, Host: []byte(host)}, bytes.NewReader(b))
+}
+
+// UploadState says how far an upload is.
+type UploadState struct {
+	Size    int64 // of the whole value
+	Missing []int // parts that have not arrived, ascending
+}
+
+// Upload returns the state of an upload, or ErrNoUpload.
+func (s *Store) Upload(id UploadID) (UploadState, error) {
+	var state UploadState
+	_, err := s.find(secUpload, id[:], func(b []byte) error {
+		u, err := decodeUpload(id[:], b)
+		if err == nil {
+			state = UploadState{Size: u.size, Missing: members(u.all() &^ u.have)}
+		}
+		return err
+	})
+	if errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("%w: %v", ErrNoUpload, id)
+	}
+	return state, err
 }

@@ -22,9 +22,8 @@ type Value struct {
 	SHA256  []byte // nil unless the value came in parts
 	Applied uint64 // log index of a state that the value is not older than
 
-	inline []byte // until Next returned it
-	parts  *parts // of a large value
-	view   *view  // that parts reads; closed with it
+	pieces
+	view *view // that they are read from; closed with them
 }
 
 // Value opens a key's value, of any size.
@@ -34,7 +33,7 @@ func (s *Store) Value(key string) (*Value, error) {
 	}
 	inline, applied, err := s.Get(key)
 	if err == nil {
-		return &Value{Size: int64(len(inline)), Applied: applied, inline: inline}, nil
+		return &Value{Size: int64(len(inline)), Applied: applied, pieces: pieces{inline: inline}}, nil
 	}
 	if !errors.Is(err, ErrLarge) {
 		return nil, err
@@ -66,39 +65,68 @@ func (v *view) value(key string) (*Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	value := &Value{Size: r.size(), Applied: v.applied, inline: r.value, view: v}
+	value := &Value{Size: r.size(), Applied: v.applied, view: v}
 	if r.large != nil {
 		value.SHA256 = r.large.sha256[:]
-		value.parts, err = v.parts(*r.large)
 	}
+	value.pieces, err = v.pieces(r)
 	return value, err
+}
+
+// pieces are those of a value.
+type pieces struct {
+	inline  []byte // until Next returned it
+	parts   *parts // of a large value
+	members *setMembers
+}
+
+func (v *view) pieces(r record) (p pieces, err error) {
+	switch {
+	case r.sorted != nil:
+		p.members, err = v.members(r.sorted)
+	case r.large != nil:
+		p.parts, err = v.parts(*r.large)
+	default:
+		p.inline = r.value
+	}
+	return p, err
 }
 
 // Next returns the next piece of the value, at most PartBytes, valid until the
 // next call; after the last one io.EOF. What is returned is what was put: with
-// anything else it ends with ErrDamaged. An empty value has one empty piece.
-func (v *Value) Next() ([]byte, error) {
-	if v.parts != nil {
-		return v.parts.next()
-	}
-	if v.inline == nil {
+// anything else it ends with ErrDamaged. An empty value has one empty piece. The value of
+// a hash is what ActHash returns, that of a sorted set what ActSortedRange would.
+func (p *pieces) Next() ([]byte, error) {
+	switch {
+	case p.members != nil:
+		return p.members.next()
+	case p.parts != nil:
+		return p.parts.next()
+	case p.inline == nil:
 		return nil, io.EOF
 	}
-	b := v.inline
-	v.inline = nil
+	b := p.inline
+	p.inline = nil
 	return b, nil
+}
+
+func (p *pieces) close() error {
+	switch {
+	case p.members != nil:
+		return p.members.close()
+	case p.parts != nil:
+		return p.parts.close()
+	}
+	return nil
 }
 
 // Close gives the value free. Closing twice does no harm.
 func (v *Value) Close() error {
-	var err error
-	if v.parts != nil {
-		err = v.parts.close()
-	}
+	err := v.pieces.close()
 	if v.view != nil {
 		err = errors.Join(err, v.view.close())
 	}
-	v.inline, v.parts, v.view = nil, nil, nil
+	v.pieces, v.view = pieces{}, nil
 	return err
 }
 

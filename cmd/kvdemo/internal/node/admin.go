@@ -263,12 +263,8 @@ func (g *group) change(ctx context.Context, next func(now *pb.ConfState) error) 
 // passing reports whether a change that failed may succeed later: one that does not fit the members has
 // come behind another change, and next looks again.
 func passing(err error) bool {
-	for _, final := range []error{rawnode.ErrUnsafeChange, rawnode.ErrStopped, rawnode.ErrFailed, rawnode.ErrNotMember, weft.ErrRemoved, weft.ErrAddress, weft.ErrInvalid} {
-		if errors.Is(err, final) {
-			return false
-		}
-	}
-	return true
+	final := []error{rawnode.ErrUnsafeChange, rawnode.ErrStopped, rawnode.ErrFailed, rawnode.ErrNotMember, weft.ErrRemoved, weft.ErrAddress, weft.ErrInvalid}
+	return !slices.ContainsFunc(final, func(target error) bool { return errors.Is(err, target) })
 }
 
 // list describes the members as they are now.

@@ -91,41 +91,43 @@ func (s *service) answer(ctx context.Context, b []byte) (proto.Message, error) {
 	if len(b) == 0 {
 		return nil, status.Error(codes.InvalidArgument, "a question of no bytes")
 	}
-	read := func(request proto.Message) error {
-		if err := proto.Unmarshal(b[1:], request); err != nil {
-			return status.Errorf(codes.InvalidArgument, "question %d cannot be read: %v", b[0], err)
-		}
-		return nil
+	answer, ok := answers[question(b[0])]
+	if !ok {
+		return nil, status.Errorf(codes.Unimplemented, "question %d, this version of kvdemo answers 1 to %d", b[0], len(answers))
 	}
-	switch question(b[0]) {
-	case askGet:
-		return answered(ctx, read, s.Get)
-	case askList:
-		return answered(ctx, read, s.List)
-	case askRead:
-		return answered(ctx, read, s.readSome)
-	case askGroups:
-		return answered(ctx, read, s.countGroups)
-	case askEnable:
-		return answered(ctx, read, s.enableFor)
-	case askWatchFrom:
-		return answered(ctx, read, s.watchBegin)
-	case askWatch:
-		return answered(ctx, read, s.watchStep)
-	}
-	return s.answerRedis(ctx, question(b[0]), read)
+	return answer(ctx, s, b)
+}
+
+// answers has what answers each question.
+var answers = map[question]func(context.Context, *service, []byte) (proto.Message, error){
+	askGet:       answered((*service).Get),
+	askList:      answered((*service).List),
+	askRead:      answered((*service).readSome),
+	askGroups:    answered((*service).countGroups),
+	askEnable:    answered((*service).enableFor),
+	askWatchFrom: answered((*service).watchBegin),
+	askWatch:     answered((*service).watchStep),
+	askLook:      answered((*service).look),
+	askCondition: answered((*service).condition),
+	askChanged:   answered((*service).changed),
+	askRevision:  answered((*service).revisionOf),
+	askEvents:    answered((*service).events),
+	askPage:      answered((*service).page),
+	askCount:     answered((*service).countAsked),
 }
 
 // answered reads a request and answers it.
 func answered[T any, Request interface {
 	*T
 	proto.Message
-}, Response proto.Message](ctx context.Context, read func(proto.Message) error, do func(context.Context, Request) (Response, error)) (proto.Message, error) {
-	request := Request(new(T))
-	if err := read(request); err != nil {
-		return nil, err
+}, Response proto.Message](do func(*service, context.Context, Request) (Response, error)) func(context.Context, *service, []byte) (proto.Message, error) {
+	return func(ctx context.Context, s *service, b []byte) (proto.Message, error) {
+		request := Request(new(T))
+		if err := proto.Unmarshal(b[1:], request); err != nil {
+			return nil, status.Errorf(codes.InvalidArgument, "question %d cannot be read: %v", b[0], err)
+		}
+		return do(s, ctx, request)
 	}
-	return do(ctx, request)
 }
 
 func (s *service) countGroups(ctx context.Context, _ *kvpb.StatusRequest) (*kvpb.ListRequest, error) {

@@ -11,9 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
@@ -21,27 +18,6 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/rawnode"
 )
-
-// answerRedis answers a question of a gateway that serves a client of Redis.
-func (s *service) answerRedis(ctx context.Context, q question, read func(proto.Message) error) (proto.Message, error) {
-	switch q {
-	case askLook:
-		return answered(ctx, read, s.look)
-	case askCondition:
-		return answered(ctx, read, s.condition)
-	case askChanged:
-		return answered(ctx, read, s.changed)
-	case askRevision:
-		return answered(ctx, read, s.revisionOf)
-	case askEvents:
-		return answered(ctx, read, s.events)
-	case askPage:
-		return answered(ctx, read, s.page)
-	case askCount:
-		return answered(ctx, read, s.countAsked)
-	}
-	return nil, status.Errorf(codes.Unimplemented, "question %d, this version of kvdemo answers 1 to %d", q, askCount)
-}
 
 // group returns a group, if there is one.
 func (s *service) group(id uint64) (replicated, error) {

@@ -17,7 +17,6 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
-	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/internal/shaping"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
@@ -208,14 +207,9 @@ func (r *recentEntries) list(self uint64, log logReader, upTo uint64, s *rawnode
 // codedIn describes the data of an entry; D is 0 unless it is coded.
 func codedIn(self, index, term uint64, data []byte) page.Entry {
 	e := page.Entry{Index: index, Term: term}
-	if !ecraft.IsEnvelope(data, 0) {
-		return e
+	if h := codedHeader(data); h != nil {
+		e.Bytes, e.D, e.Encoder, e.Own = h.PayloadLen, h.D, h.Encoder, h.BaseOf(self)
 	}
-	h, _, err := ecraft.ParseHeader(data, 0)
-	if err != nil || h.Kind != ecraft.Coded {
-		return e
-	}
-	e.Bytes, e.D, e.Encoder, e.Own = h.PayloadLen, h.D, h.Encoder, h.BaseOf(self)
 	return e
 }
 

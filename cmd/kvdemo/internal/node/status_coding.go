@@ -47,10 +47,8 @@ func (g *group) recentlyCoded() (recent []*kvpb.StatusResponse_CodedEntry) {
 			return recent // compacted meanwhile, or replaced
 		}
 		e := entries[0]
-		if ecraft.IsEnvelope(e.GetData(), 0) {
-			if h, _, err := ecraft.ParseHeader(e.GetData(), 0); err == nil && h.Kind == ecraft.Coded {
-				recent = append(recent, codedEntry(e.GetIndex(), e.GetTerm(), h))
-			}
+		if h := codedHeader(e.GetData()); h != nil {
+			recent = append(recent, codedEntry(e.GetIndex(), e.GetTerm(), h))
 		}
 		if bytes += len(e.GetData()); len(recent) == recentShown || bytes > recentBytes || index == 0 {
 			return recent
@@ -58,6 +56,18 @@ func (g *group) recentlyCoded() (recent []*kvpb.StatusResponse_CodedEntry) {
 		index--
 	}
 	return recent
+}
+
+// codedHeader returns the header in the data of an entry, nil unless the entry is coded.
+func codedHeader(data []byte) *ecraft.Header {
+	if !ecraft.IsEnvelope(data, 0) {
+		return nil
+	}
+	h, _, err := ecraft.ParseHeader(data, 0)
+	if err != nil || h.Kind != ecraft.Coded {
+		return nil
+	}
+	return h
 }
 
 func codedEntry(index, term uint64, h *ecraft.Header) *kvpb.StatusResponse_CodedEntry {

@@ -14,21 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// network returns a network of the table.
-func network(t *testing.T, n int, name string) Network {
-	t.Helper()
-	nets := networks(n)
-	i := slices.IndexFunc(nets, func(net Network) bool { return net.Name == name })
-	require.GreaterOrEqual(t, i, 0, name)
-	return nets[i]
-}
-
 var small = scale{Time: time.Second, Min: 300, Max: 1000}
 
 // ratio returns the figure of ours divided by the best figure of the fixed levels in a cell.
 func ratio(t *testing.T, n int, name string, mix mix, load load, m metric) float64 {
 	t.Helper()
-	net := network(t, n, name)
+	net := named(n, name)
 	best, ours := math.Inf(1), 0.0
 	for _, s := range sides(n) {
 		r := drive(newModel(net, s, 1), &net, mix, load, small, 1)
@@ -96,7 +87,7 @@ func TestProcessorsThatBind(t *testing.T) {
 // TestWithoutReportsProcessorsAreNotSeen is the reason for reports: by links alone units are chosen
 // where full copies are far better.
 func TestWithoutReportsProcessorsAreNotSeen(t *testing.T) {
-	net := network(t, 5, "one-machine")
+	net := named(5, "one-machine")
 	run := func(s Side, deaf bool) run {
 		m := newModel(net, s, 1)
 		m.deaf = deaf
@@ -110,7 +101,7 @@ func TestWithoutReportsProcessorsAreNotSeen(t *testing.T) {
 // TestModelKnowsItsLimits checks that closed loops of many clients reach the capacity of the
 // interface at each level; full copies reach a third of the best level.
 func TestModelKnowsItsLimits(t *testing.T) {
-	net := network(t, 5, "lan1g")
+	net := named(5, "lan1g")
 	for level := 1; level <= 3; level++ {
 		r := drive(newModel(net, fixedLevel(level), 1), &net, one("64KB", 64<<10), loads[1], small, 1)
 		require.InEpsilon(t, capacity(&net, 64<<10, level), r.perSecond, 0.01, "level %d", level)
@@ -125,7 +116,7 @@ func TestOutage(t *testing.T) {
 	worst := map[string]time.Duration{"lan1g": 20 * ms, "reg1g": 30 * ms, "jitter": 70 * ms}
 	for _, name := range []string{"lan1g", "reg1g", "jitter"} {
 		for _, pause := range []time.Duration{0, 300 * ms} {
-			out, err := o.outage(network(t, 5, name), 64<<10, pause, ours())
+			out, err := o.outage(named(5, name), 64<<10, pause, ours())
 			require.NoError(t, err)
 			require.LessOrEqual(t, out.Stall, 55*ms, "%+v", out)
 			require.Less(t, out.WorstStall, worst[name], "%+v", out)
@@ -152,7 +143,7 @@ func TestShiftsSettle(t *testing.T) {
 
 // TestSmallPayloadsAreNotCoded checks that below the threshold all sides send full copies.
 func TestSmallPayloadsAreNotCoded(t *testing.T) {
-	net := network(t, 5, "lan100m")
+	net := named(5, "lan100m")
 	var first *run
 	for _, s := range sides(5) {
 		r := drive(newModel(net, s, 1), &net, one("256B", 256), loads[3], small, 1)
@@ -166,7 +157,7 @@ func TestSmallPayloadsAreNotCoded(t *testing.T) {
 // TestCarrierRaisesAllBefore checks pitfall 1: a carrier that raised only the late entry would
 // leave the entries before unraised, and the log would not commit.
 func TestCarrierRaisesAllBefore(t *testing.T) {
-	m := newModel(network(t, 5, "lan1g"), fixedLevel(3), 1)
+	m := newModel(named(5, "lan1g"), fixedLevel(3), 1)
 	m.Kill(3)
 	for range 20 {
 		m.Propose(64 << 10)
@@ -183,7 +174,7 @@ func TestCarrierRaisesAllBefore(t *testing.T) {
 // TestRidersCountAtTheirCarrier checks that riders do not commit earlier entries before their
 // carrier may commit.
 func TestRidersCountAtTheirCarrier(t *testing.T) {
-	m := newModel(network(t, 5, "lan1g"), fixedLevel(3), 1)
+	m := newModel(named(5, "lan1g"), fixedLevel(3), 1)
 	m.Propose(64 << 10)
 	m.followers[0].match, m.followers[1].match, m.followers[2].match = 1, 1, 1
 	m.advance()
@@ -201,7 +192,7 @@ func TestRidersCountAtTheirCarrier(t *testing.T) {
 
 // TestRunsAreRepeatable checks that the same options give the same results.
 func TestRunsAreRepeatable(t *testing.T) {
-	net := network(t, 5, "jitter")
+	net := named(5, "jitter")
 	run := func(seed uint64) run {
 		return drive(newModel(net, ours(), seed), &net, mixes[9], loads[3], small, seed)
 	}

@@ -14,7 +14,7 @@ import (
 // ever before, and raise the entries that wait for this follower.
 func TestCoreOutage(t *testing.T) {
 	o := Options{Seed: 1, Cores: true}
-	out, err := o.outageOnce(network(t, 5, "reg1g"), 64<<10, 0, ours())
+	out, err := o.outageOnce(named(5, "reg1g"), 64<<10, 0, ours())
 	require.NoError(t, err)
 	require.Less(t, out.Stall, 30*ms, "%+v", out)
 	require.Less(t, out.Extra, 0.01, "%+v", out)

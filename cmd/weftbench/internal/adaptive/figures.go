@@ -5,7 +5,6 @@ package adaptive
 
 import (
 	"context"
-	"slices"
 )
 
 // Figures returns figures of the adaptive policy in a group of five, each figure under its name,
@@ -26,32 +25,17 @@ func Figures(ctx context.Context, seed uint64) (map[string]float64, error) {
 			}
 		}
 	}
-	nets := networks(5)
-	named := func(name string) Network {
-		return nets[slices.IndexFunc(nets, func(n Network) bool { return n.Name == name })]
-	}
-	for _, name := range []string{"lan1g", "reg1g", "jitter"} {
-		x, err := o.outage(named(name), 64<<10, 0, ours())
+	for _, name := range outageNetworks {
+		x, err := o.outage(named(5, name), 64<<10, 0, ours())
 		if err != nil {
 			return nil, err
 		}
 		out["longest without a commit when a follower dies, "+name] = x.WorstStall.Seconds()
 		out["rider bytes when a follower dies, "+name] = 0.01 + x.Extra
 	}
-	for _, ch := range changes {
-		for _, back := range []bool{false, true} {
-			a, name := named("lan1g"), ch.name
-			b := a
-			b.Links = slices.Clone(a.Links)
-			if ch.do(&b); back {
-				a, b, name = b, a, name+": and back"
-			}
-			r, err := o.throughChange(a, b, ch.size, ours())
-			if err != nil {
-				return nil, err
-			}
-			out["mean after a change, "+name] = r.between(shiftAt, shiftEnd).Seconds()
-		}
-	}
-	return out, nil
+	return out, eachChange(func(name string, from, to Network, size int) error {
+		r, err := o.throughChange(from, to, size, ours())
+		out["mean after a change, "+name] = r.between(shiftAt, shiftEnd).Seconds()
+		return err
+	})
 }

@@ -268,7 +268,7 @@ func (m *model) send() {
 func (m *model) transmit(i, bytes int, e event, control bool) {
 	f := m.followers[i]
 	m.usage.Egress += int64(bytes)
-	if control && !m.net.Together {
+	if control {
 		// A message that bypasses the queue waits for the packet under way.
 		e.at = m.now + transfer(1500, m.net.Egress) + f.link.late(f.rng)
 		m.add(e)

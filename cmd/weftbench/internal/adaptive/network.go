@@ -5,6 +5,7 @@ package adaptive
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -26,10 +27,7 @@ type Network struct {
 	Name   string
 	Group  string
 	Egress float64 // bytes a second
-	// Together makes heartbeats wait behind entries, as on a single connection. Otherwise
-	// heartbeats bypass entries.
-	Together bool
-	Links    []Link
+	Links  []Link
 	// Processor is what a machine's processor takes for work; nil: no time.
 	Processor *Processor
 }
@@ -96,13 +94,15 @@ func networks(n int) []Network {
 // OneMachine is the network of n processes of one machine, with the processor that was measured, whose
 // leaders send so many bytes a second.
 func OneMachine(n int, egress float64) Network {
-	for _, net := range networks(n) {
-		if net.Name == "one-machine" {
-			net.Egress = egress
-			return net
-		}
-	}
-	panic("no such network")
+	net := named(n, "one-machine")
+	net.Egress = egress
+	return net
+}
+
+// named returns the network of a name, for n nodes.
+func named(n int, name string) Network {
+	all := networks(n)
+	return all[slices.IndexFunc(all, func(net Network) bool { return net.Name == name })]
 }
 
 // pipe is a direction of a connection in virtual time: messages arrive in order, one by one.

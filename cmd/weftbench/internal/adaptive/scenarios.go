@@ -32,6 +32,8 @@ type Outage struct {
 
 const outageAt = 1500 * ms
 
+var outageNetworks = []string{"lan1g", "reg1g", "jitter"}
+
 // outageRuns is how many runs an outage has, each with its own seed.
 func (o *Options) outageRuns() int {
 	switch {
@@ -46,10 +48,8 @@ func (o *Options) outageRuns() int {
 // outages stops the last follower of a group of five.
 func (o *Options) outages() (list []Outage, err error) {
 	const n, size = 5, 64 << 10
-	for _, net := range networks(n) {
-		if net.Name != "lan1g" && net.Name != "reg1g" && net.Name != "jitter" {
-			continue
-		}
+	for _, name := range outageNetworks {
+		net := named(n, name)
 		for _, pause := range []time.Duration{0, 300 * ms} {
 			for _, side := range []Side{ours(), published(), fixedLevel(ecraft.Levels(n))} {
 				if o.Cores && side.general() {
@@ -173,27 +173,31 @@ const (
 	shiftEnd  = 3500 * ms
 )
 
-// shifts changes a network of five, and changes the network back.
-func (o *Options) shifts() (list []Shift, err error) {
-	nets := networks(5)
-	from := nets[slices.IndexFunc(nets, func(n Network) bool { return n.Name == "lan1g" })]
+// eachChange visits all changes of a network of five, and the ways back.
+func eachChange(visit func(name string, from, to Network, size int) error) error {
+	from := named(5, "lan1g")
 	for _, ch := range changes {
 		to := from
 		to.Links = slices.Clone(from.Links)
 		ch.do(&to)
-		for _, back := range []bool{false, true} {
-			a, b, name := from, to, ch.name
-			if back {
-				a, b, name = to, from, name+": and back"
-			}
-			s, err := o.shift(name, a, b, ch.size)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, s)
+		if err := visit(ch.name, from, to, ch.size); err != nil {
+			return err
+		}
+		if err := visit(ch.name+": and back", to, from, ch.size); err != nil {
+			return err
 		}
 	}
-	return list, nil
+	return nil
+}
+
+// shifts changes a network of five, and changes the network back.
+func (o *Options) shifts() (list []Shift, err error) {
+	err = eachChange(func(name string, from, to Network, size int) error {
+		s, err := o.shift(name, from, to, size)
+		list = append(list, s)
+		return err
+	})
+	return list, err
 }
 
 // shift runs all sides through a change, at half of the capacity of the slower network.

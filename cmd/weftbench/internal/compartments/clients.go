@@ -114,7 +114,7 @@ func run(bed Bed, plan Plan) (Outcome, error) {
 // spent returns the processor time and the sent bytes of each process so far.
 func (w *sim) spent() (cpu []time.Duration, sent []int) {
 	for _, p := range w.processes {
-		cpu, sent = append(cpu, p.cpu.Spent), append(sent, p.sent)
+		cpu, sent = append(cpu, p.CPU.Spent), append(sent, p.sent)
 	}
 	return cpu, sent
 }
@@ -206,7 +206,7 @@ func (c *client) next() {
 			c.readsAt.serve(w.callCost(bytes), func() { c.reader.read(done) })
 			return
 		}
-		c.at.serve(w.callCost(bytes), func() { c.writes.propose(w.load.command, done) })
+		c.at.serve(w.callCost(bytes), func() { c.writes.Propose(w.load.command, done) })
 	}
 	c.work(half, func() { w.After(w.Delay, call) })
 }

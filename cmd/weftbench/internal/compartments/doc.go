@@ -9,7 +9,6 @@
 //	plan.go      a deployment and its load
 //	sim.go       the run of a plan: time, network, processes
 //	member.go    a replica at a process
-//	log.go       the writer of a process's log
 //	gateway.go   a gateway at a process
 //	clients.go   clients, and what is measured of them
 //	steps.go     one compartment after the other

@@ -45,7 +45,7 @@ func (x *gateway) post(cost time.Duration, do func(*replica.Gateway)) {
 	x.inputs, x.cost = append(x.inputs, do), x.cost+cost
 	if !x.turning {
 		x.turning = true
-		x.cpu.Add(x.turn)
+		x.CPU.Add(x.turn)
 	}
 }
 
@@ -93,8 +93,8 @@ func (x *gateway) Receive(m wire.Message) {
 	})
 }
 
-// propose has the gateway take a command.
-func (x *gateway) propose(command []byte, done func()) {
+// Propose has the gateway take a command.
+func (x *gateway) Propose(command []byte, done func()) {
 	x.call(x.w.Costs.Propose, done, func(g *replica.Gateway, call replica.Call) { g.Propose(call, command, x.w.Now()+machines.Longest) })
 }
 

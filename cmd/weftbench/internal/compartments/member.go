@@ -4,7 +4,6 @@
 package compartments
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 
@@ -26,7 +25,7 @@ type member struct {
 
 // newMember begins a replica. All members of a group begin with the same configuration, readers too.
 func newMember(p *process, g *group, voters, readers []*process) (*member, error) {
-	m := &member{process: p, Seat: machines.NewSeat(&p.w.Run, &p.cpu, fmt.Sprint("process ", p.id)), group: g}
+	m := &member{process: p, Seat: machines.NewSeat(&p.Process), group: g}
 	cfg, ids := m.config(), func(processes []*process) (ids []uint64) {
 		for _, p := range processes {
 			ids = append(ids, p.id)
@@ -72,11 +71,6 @@ func (m *member) config() replica.Config {
 	return cfg
 }
 
-// propose has the replica take a command.
-func (m *member) propose(command []byte, done func()) {
-	m.Call(m.w.Costs.Propose, done, func(r *replica.Replica, call replica.Call) { r.Propose(call, command, m.w.Now()+machines.Longest) })
-}
-
 // read has the replica take a linearizable read.
 func (m *member) read(done func()) {
 	m.Call(m.w.Costs.Read, done, func(r *replica.Replica, call replica.Call) {
@@ -91,12 +85,6 @@ func (m *member) Asked(q replica.Query) {
 
 // Send sends messages.
 func (m *member) Send(messages []wire.Message) { m.send(messages) }
-
-// Append queues a write.
-func (m *member) Append(a *replica.Append) {
-	m.log.queue = append(m.log.queue, write{m, a})
-	m.process.write()
-}
 
 // Step applies all that waits.
 func (m *member) Step() {

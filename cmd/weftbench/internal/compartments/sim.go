@@ -4,10 +4,10 @@
 package compartments
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
 	"github.com/weftraft/weft/cmd/weftbench/internal/machines"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/internal/world"
@@ -39,11 +39,10 @@ type group struct {
 
 // process is a program on a machine of its own.
 type process struct {
+	machines.Process
 	w       *sim
 	id      uint64
 	kind    string
-	cpu     world.CPU
-	log     writer
 	ends    []end // by group; nil: the process has no part in it
 	sent    int   // bytes
 	crossed int   // bytes sent to other zones
@@ -61,8 +60,8 @@ const looksEvery = 50 * time.Millisecond
 // busy returns the share of time for which the processor was busy of late, as a Host knows it.
 func (p *process) busy() float64 {
 	if passed := p.w.Now() - p.looked.at; passed >= looksEvery {
-		p.looked.busy = float64(p.cpu.Spent-p.looked.spent) / float64(passed)
-		p.looked.at, p.looked.spent = p.w.Now(), p.cpu.Spent
+		p.looked.busy = float64(p.CPU.Spent-p.looked.spent) / float64(passed)
+		p.looked.at, p.looked.spent = p.w.Now(), p.CPU.Spent
 	}
 	return p.looked.busy
 }
@@ -71,7 +70,7 @@ func (p *process) busy() float64 {
 type end interface {
 	Tick()
 	Receive(m wire.Message)
-	propose(command []byte, done func())
+	Propose(command []byte, done func())
 	read(done func())
 }
 
@@ -85,15 +84,14 @@ func newSim(bed Bed, plan Plan) (*sim, error) {
 	w.setApart()
 	w.setTogether()
 	for id := range uint64(plan.Machines()) {
-		p := &process{w: w, id: id + 1, kind: "member", log: writer{disk: world.NewSpindle(&w.Agenda)}}
+		p := &process{w: w, id: id + 1, kind: "member", Process: machines.NewProcess(&w.Run, &w.Costs, w.Sync, fmt.Sprint("process ", id+1))}
 		switch {
 		case id >= uint64(plan.Members+plan.Readers):
 			p.kind = "gateway"
 		case id >= uint64(plan.Members):
 			p.kind = "reader"
 		}
-		p.cpu.After = w.After
-		p.cpu.Wake, p.cpu.Share = bed.Costs.Wake, w.shared
+		p.CPU.Share = w.shared
 		w.processes = append(w.processes, p)
 		w.After(w.draws.Within(0, tick), p.tick)
 	}
@@ -177,9 +175,7 @@ func (g *group) leader() *member { return g.voters[0] }
 // tick is the process's clock.
 func (p *process) tick() {
 	p.w.After(tick, p.tick)
-	p.cpu.Add(func() (time.Duration, func()) {
-		return time.Duration((p.w.Costs.Second + p.w.Costs.WakeSecond).Seconds() * float64(tick)), func() {}
-	})
+	p.Idle(tick)
 	for _, e := range p.ends {
 		if e != nil {
 			e.Tick()
@@ -190,84 +186,16 @@ func (p *process) tick() {
 // send sends messages, as the send stage and the transport of a host do: what goes to a process in
 // one class is a frame, without appends that a later one makes pointless.
 func (p *process) send(messages []wire.Message) {
-	c, w := &p.w.Costs, p.w
-	var frames []*frame
-	for _, m := range messages {
-		i := slices.IndexFunc(frames, func(f *frame) bool { return f.to == m.To && f.class == m.Class() })
-		if i < 0 {
-			i = len(frames)
-			frames = append(frames, &frame{to: m.To, class: m.Class()})
+	w := p.w
+	p.Post(messages, true, func(f *machines.Frame) {
+		p.sent += f.Bytes
+		if w.plan.zone(p.id) != w.plan.zone(f.To) {
+			p.crossed += f.Bytes
 		}
-		frames[i].add(m)
-	}
-	cost := time.Duration(0)
-	for _, f := range frames {
-		if err := f.encode(); err != nil {
-			w.Fail("process %d encodes a message: %v", p.id, err)
-			return
-		}
-		cost += c.FrameOut + time.Duration(len(f.encoded))*c.Message + costs.PerKiB(f.bytes, c.KiBOut)
-	}
-	p.cpu.Add(func() (time.Duration, func()) {
-		return cost, func() {
-			for _, f := range frames {
-				p.sent += f.bytes
-				if w.plan.zone(p.id) != w.plan.zone(f.to) {
-					p.crossed += f.bytes
-				}
-				w.net.Send(p.id, f.to, world.Frame{Bytes: f.bytes, Lane: int(f.class), Ordered: true,
-					Arrive: func(bool) { w.processes[f.to-1].receive(f) }})
-			}
-		}
-	})
-}
-
-// frame is messages to a process.
-type frame struct {
-	to       uint64
-	class    wire.Class
-	messages []wire.Message
-	encoded  [][]byte
-	bytes    int
-}
-
-// add adds a message, by the rule of the transport's queues.
-func (f *frame) add(m wire.Message) {
-	if place, ok := wire.PlaceOf(m); ok {
-		f.messages = slices.DeleteFunc(f.messages, func(old wire.Message) bool {
-			at, ok := wire.PlaceOf(old)
-			return ok && old.Group == m.Group && place.Supersedes(at)
-		})
-	}
-	f.messages = append(f.messages, m)
-}
-
-func (f *frame) encode() error {
-	for _, m := range f.messages {
-		b, err := m.MarshalBinary()
-		if err != nil {
-			return err
-		}
-		f.encoded, f.bytes = append(f.encoded, b), f.bytes+len(b)
-	}
-	return nil
-}
-
-// receive takes a frame.
-func (p *process) receive(f *frame) {
-	c := &p.w.Costs
-	cost := c.FrameIn + time.Duration(len(f.encoded))*c.Message + costs.PerKiB(f.bytes, c.KiBIn)
-	p.cpu.Add(func() (time.Duration, func()) {
-		return cost, func() {
-			for _, b := range f.encoded {
-				var m wire.Message
-				if err := m.UnmarshalBinary(b); err != nil {
-					p.w.Fail("process %d decodes a message: %v", p.id, err)
-					return
-				}
-				p.ends[m.Group-1].Receive(m)
-			}
-		}
+		to := w.processes[f.To-1]
+		w.net.Send(p.id, f.To, world.Frame{Bytes: f.Bytes, Lane: int(f.Class), Ordered: true, Arrive: func(bool) {
+			to.Take(f, func(m wire.Message) { to.ends[m.Group-1].Receive(m) })
+		}})
 	})
 }
 
@@ -294,11 +222,9 @@ func (p *process) nextCall() {
 	c := p.calls[0]
 	p.calls = p.calls[1:]
 	p.serving++
-	p.cpu.Add(func() (time.Duration, func()) {
-		return c.cost, func() {
-			p.serving--
-			c.then()
-			p.nextCall()
-		}
+	p.Work(c.cost, func() {
+		p.serving--
+		c.then()
+		p.nextCall()
 	})
 }

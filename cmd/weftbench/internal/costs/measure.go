@@ -217,7 +217,7 @@ func (b *bench) connect(ctx context.Context) error {
 		b.conns[k.String()] = map[*lab.Node][]*hostnode.Conn{}
 		for _, n := range b.all() {
 			var address string
-			if err := hostnode.Order(ctx, http.MethodPost, n, "/listen?kind="+k.String(), &address); err != nil {
+			if err := lab.Ask(ctx, http.MethodPost, n, "/listen?kind="+k.String(), "", &address); err != nil {
 				return err
 			}
 			var conns []*hostnode.Conn
@@ -274,7 +274,7 @@ func (b *bench) look(ctx context.Context, later bool) (all []look, err error) {
 		}
 	}
 	for i, n := range nodes {
-		if err := hostnode.Order(ctx, http.MethodGet, n, "/counts", &all[i].counts); err != nil {
+		if err := lab.Ask(ctx, http.MethodGet, n, "/counts", "", &all[i].counts); err != nil {
 			return nil, err
 		}
 	}
@@ -362,8 +362,8 @@ func (b *bench) within(ctx context.Context, l Load, nodes []*lab.Node) error {
 			clients++
 		}
 		go func() {
-			ended <- hostnode.Order(ctx, http.MethodPost, n, path+url.Values{
-				"clients": {strconv.Itoa(clients)}, "for": {b.Time.String()}, "size": {strconv.Itoa(l.Size)}}.Encode(), new(hostnode.Done))
+			ended <- lab.Ask(ctx, http.MethodPost, n, path+url.Values{
+				"clients": {strconv.Itoa(clients)}, "for": {b.Time.String()}, "size": {strconv.Itoa(l.Size)}}.Encode(), "", new(hostnode.Done))
 		}()
 	}
 	var err error

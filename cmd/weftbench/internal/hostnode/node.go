@@ -14,7 +14,6 @@ package hostnode
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
@@ -23,6 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
@@ -144,12 +144,12 @@ func (n *node) serve(ctx context.Context, address string) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
 		s, err := n.status(r.Context())
-		reply(w, s, err)
+		lab.Answer(w, s, err)
 	})
-	mux.HandleFunc("GET /counts", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.counts(), nil) })
+	mux.HandleFunc("GET /counts", func(w http.ResponseWriter, _ *http.Request) { lab.Answer(w, n.counts(), nil) })
 	mux.HandleFunc("POST /listen", func(w http.ResponseWriter, r *http.Request) {
 		address, err := n.listen(r.FormValue("kind"))
-		reply(w, address, err)
+		lab.Answer(w, address, err)
 	})
 	mux.HandleFunc("POST /read", n.clients(func(ctx context.Context, _ []byte) (string, error) {
 		return n.read(ctx, rawnode.ReadOptions{})
@@ -170,14 +170,6 @@ func (n *node) serve(ctx context.Context, address string) error {
 	return nil
 }
 
-func reply(w http.ResponseWriter, v any, err error) {
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	_ = json.NewEncoder(w).Encode(v) // who asked is gone
-}
-
 // clients takes an order for clients in this process.
 func (n *node) clients(call func(context.Context, []byte) (by string, err error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -185,11 +177,11 @@ func (n *node) clients(call func(context.Context, []byte) (by string, err error)
 		d, err2 := time.ParseDuration(r.FormValue("for"))
 		size, err3 := strconv.Atoi(r.FormValue("size"))
 		if err = errors.Join(err, err2, err3); err != nil {
-			reply(w, nil, err)
+			lab.Answer(w, nil, err)
 			return
 		}
 		sum, err := loop(r.Context(), clients, d, func(ctx context.Context) (string, error) { return call(ctx, make([]byte, size)) })
-		reply(w, sum, err)
+		lab.Answer(w, sum, err)
 	}
 }
 

@@ -68,12 +68,23 @@ type bench struct {
 // Run kills leaders, and has responders fail. The results before an error are there.
 func Run(ctx context.Context, cfg Config) (_ *Results, err error) {
 	b := &bench{cfg: cfg, begun: time.Now()}
-	sides := func() []*side { return []*side{{name: "leases off"}, {name: "leases", leases: true}} }
 	if cfg.Kills > 0 {
-		err = b.kills(ctx, sides())
+		err = b.kill(ctx, cfg.Kills, "", func(s *side) (string, error) {
+			gap, err := s.kill(ctx)
+			if err == nil {
+				b.results.Gaps = append(b.results.Gaps, Gap{s.name, gap})
+			}
+			return " " + gap.Round(time.Millisecond).String(), err
+		})
 	}
 	if cfg.Reads > 0 && err == nil {
-		err = b.reads(ctx, sides())
+		err = b.kill(ctx, cfg.Reads, " under reads", func(s *side) (string, error) {
+			reads, err := s.readsAfterKill(ctx)
+			if err == nil {
+				b.results.Reads = append(b.results.Reads, reads...)
+			}
+			return "", err
+		})
 	}
 	if cfg.Faults > 0 && err == nil {
 		err = b.faults(ctx)
@@ -111,22 +122,22 @@ func (s *side) ready(ctx context.Context) (*cluster.Node, error) {
 	return s.c.WaitLeader(ctx)
 }
 
-// kills kills the leaders of all sides in turns. While one side gets well the next is hit.
-func (b *bench) kills(ctx context.Context, sides []*side) (err error) {
+// kill kills the leaders of a cluster without leases and of one with them, in turns. While one side gets well the next is hit.
+func (b *bench) kill(ctx context.Context, times int, how string, kill func(*side) (string, error)) (err error) {
+	sides := []*side{{name: "leases off"}, {name: "leases", leases: true}}
 	for _, s := range sides {
 		if err := b.start(ctx, s); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, s.c.Close()) }()
 	}
-	return lab.Turns(b.cfg.Kills, len(sides), func(i, side int) error {
+	return lab.Turns(times, len(sides), func(i, side int) error {
 		s := sides[side]
-		gap, err := lab.Again(func() (time.Duration, error) { return s.kill(ctx) })
+		said, err := lab.Again(func() (string, error) { return kill(s) })
 		if err != nil {
-			return fmt.Errorf("%s, kill %d: %w", s.name, i+1, err)
+			return fmt.Errorf("%s, kill %d%s: %w", s.name, i+1, how, err)
 		}
-		b.results.Gaps = append(b.results.Gaps, Gap{s.name, gap})
-		b.say("kill %d of %d: %s %v", i+1, b.cfg.Kills, s.name, gap.Round(time.Millisecond))
+		b.say("kill %d of %d%s: %s%s", i+1, times, how, s.name, said)
 		return nil
 	})
 }

@@ -41,26 +41,6 @@ var policies = []struct {
 	kind kvpb.ReadPolicy_Kind
 }{{"responder", kvpb.ReadPolicy_RESPONDER}, {"leader", kvpb.ReadPolicy_LEADER}, {"quorum", kvpb.ReadPolicy_QUORUM}}
 
-// reads kills leaders, and reads at the other nodes.
-func (b *bench) reads(ctx context.Context, sides []*side) (err error) {
-	for _, s := range sides {
-		if err := b.start(ctx, s); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, s.c.Close()) }()
-	}
-	return lab.Turns(b.cfg.Reads, len(sides), func(i, side int) error {
-		s := sides[side]
-		reads, err := lab.Again(func() ([]Reads, error) { return s.readsAfterKill(ctx) })
-		if err != nil {
-			return fmt.Errorf("%s, kill %d under reads: %w", s.name, i+1, err)
-		}
-		b.results.Reads = append(b.results.Reads, reads...)
-		b.say("kill %d of %d under reads: %s", i+1, b.cfg.Reads, s.name)
-		return nil
-	})
-}
-
 // readsAfterKill kills the leader under writes, reads at the other nodes, and starts the node
 // again.
 func (s *side) readsAfterKill(ctx context.Context) ([]Reads, error) {

@@ -4,7 +4,6 @@
 package machines
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
@@ -40,7 +39,7 @@ type Member struct {
 
 // Join adds a member of a group to a node that has not failed.
 func (n *Node) Join(p Place) (*Member, error) {
-	m := &Member{Node: n, Seat: NewSeat(&n.w.Run, &n.cpu, fmt.Sprint("node ", n.ID)), place: p}
+	m := &Member{Node: n, Seat: NewSeat(&n.Process), place: p}
 	cfg := replica.Config{Settings: m.Settings(n.w.plan.Seed, p.Group, n.ID), Backlog: m.out.waiting}
 	cfg.ElectionTick, cfg.Peers, cfg.Coding, cfg.Clock = electionTicks, p.Peers, p.Coding, n.w
 	cfg.MaxBatchBytes = 1 // a batch of writes is an entry
@@ -57,21 +56,8 @@ func (n *Node) Join(p Place) (*Member, error) {
 // Leads reports whether the member leads its group.
 func (m *Member) Leads() bool { return m.Core.State().Role == raft.StateLeader }
 
-// Propose has the group of a leader replicate a command, and calls done when the leader has applied it.
-func (m *Member) Propose(command []byte, done func()) {
-	m.Seat.Call(m.w.Costs.Propose, done, func(r *replica.Replica, call replica.Call) { r.Propose(call, command, m.w.Now()+Longest) })
-}
-
-// Work gives the processor a task.
-func (m *Member) Work(t world.Task) { m.Seat.Work(t) }
-
 // Send sends messages.
 func (m *Member) Send(messages []wire.Message) { m.send(messages) }
-
-// Append queues a write.
-func (m *Member) Append(a *replica.Append) {
-	m.log(Logged(&m.w.Costs, a), func() { m.Written(a) })
-}
 
 // Step applies all that waits.
 func (m *Member) Step() {

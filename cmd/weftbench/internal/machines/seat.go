@@ -56,17 +56,15 @@ type Seat struct {
 	Core            replica.Core
 	Drive           *world.Drive
 	entries         replicatest.MemLog
-	run             *Run
-	processor       *world.CPU
-	who             string
+	process         *Process
 	waiting         map[replica.Call]func()
 	last            replica.Call
 }
 
-// NewSeat returns the seat of a member, who has a name for failures.
-func NewSeat(run *Run, processor *world.CPU, who string) *Seat {
-	s := &Seat{entries: replicatest.NewMemLog(), run: run, processor: processor, who: who, waiting: map[replica.Call]func(){}}
-	s.Wanted = func(to uint64) { run.Fail("%s wants to send %d a snapshot", who, to) }
+// NewSeat returns the seat of a member at a process.
+func NewSeat(p *Process) *Seat {
+	s := &Seat{entries: replicatest.NewMemLog(), process: p, waiting: map[replica.Call]func(){}}
+	s.Wanted = func(to uint64) { p.run.Fail("%s wants to send %d a snapshot", p.who, to) }
 	return s
 }
 
@@ -108,19 +106,19 @@ func (s *Seat) Begin(cfg replica.Config, core func(raft.Config) (replica.Core, e
 func (s *Seat) Campaign() {
 	s.Drive.Post(0, func(r *replica.Replica) {
 		if err := r.Campaign(); err != nil {
-			s.run.Fail("%s does not campaign: %v", s.who, err)
+			s.process.run.Fail("%s does not campaign: %v", s.process.who, err)
 		}
 	})
 }
 
 // Tick is the member's clock.
-func (s *Seat) Tick() { s.Drive.Post(0, func(r *replica.Replica) { r.Tick(s.run.Now()) }) }
+func (s *Seat) Tick() { s.Drive.Post(0, func(r *replica.Replica) { r.Tick(s.process.run.Now()) }) }
 
 // Receive takes a message.
 func (s *Seat) Receive(m wire.Message) {
 	s.Drive.Post(0, func(*replica.Replica) {
 		if err := s.Drive.Deliver(m); err != nil {
-			s.run.Fail("%s refuses a message of %d: %v", s.who, m.From, err)
+			s.process.run.Fail("%s refuses a message of %d: %v", s.process.who, m.From, err)
 		}
 	})
 }
@@ -133,25 +131,30 @@ func (s *Seat) Call(cost time.Duration, done func(), begin func(*replica.Replica
 	s.Drive.Post(cost, func(r *replica.Replica) { begin(r, call) })
 }
 
-// Logged is what entries take of the processor.
-func Logged(c *costs.Costs, a *replica.Append) (cost time.Duration) {
+// Propose has the group of a leader replicate a command, and calls done when the leader has applied it.
+func (s *Seat) Propose(command []byte, done func()) {
+	s.Call(s.process.costs.Propose, done, func(r *replica.Replica, call replica.Call) { r.Propose(call, command, s.Now()+Longest) })
+}
+
+// Append queues a write of the log.
+func (s *Seat) Append(a *replica.Append) {
+	c, cost := s.process.costs, time.Duration(0)
 	for _, e := range a.Write.Entries {
 		cost += c.Entry + costs.PerKiB(proto.Size(e), c.LogKiB)
 	}
-	return cost
+	s.process.Write(cost, func() { s.written(a) })
 }
 
-// Written ends a write of the log.
-func (s *Seat) Written(a *replica.Append) {
+func (s *Seat) written(a *replica.Append) {
 	if err := s.entries.Append(a.Write, nil); err != nil {
-		s.run.Fail("%s writes its log: %v", s.who, err)
+		s.process.run.Fail("%s writes its log: %v", s.process.who, err)
 	}
 	s.Drive.Post(0, func(r *replica.Replica) { r.AppendDone(*a) })
 }
 
 // Apply applies all that waits, given what a step takes.
 func (s *Seat) Apply(cost func(world.Step) time.Duration, apply func(commands [][]byte)) {
-	s.processor.Add(func() (sum time.Duration, effect func()) {
+	s.process.CPU.Add(func() (sum time.Duration, effect func()) {
 		steps := s.Drive.TakeApplies()
 		for _, x := range steps {
 			sum += cost(x)
@@ -167,13 +170,13 @@ func (s *Seat) Apply(cost func(world.Step) time.Duration, apply func(commands []
 }
 
 // Now implements world.Surroundings, as the methods below do.
-func (s *Seat) Now() time.Duration { return s.run.Now() }
+func (s *Seat) Now() time.Duration { return s.process.run.Now() }
 
 // Work gives the processor a task.
-func (s *Seat) Work(t world.Task) { s.processor.Add(t) }
+func (s *Seat) Work(t world.Task) { s.process.CPU.Add(t) }
 
 // Later plans a call.
-func (s *Seat) Later(d time.Duration, happen func()) { s.run.After(d, happen) }
+func (s *Seat) Later(d time.Duration, happen func()) { s.process.run.After(d, happen) }
 
 // TurnBegins returns no cost: a turn costs what is in it.
 func (s *Seat) TurnBegins() time.Duration { return 0 }
@@ -181,7 +184,7 @@ func (s *Seat) TurnBegins() time.Duration { return 0 }
 // Flushed ends the run if the replica is out of service.
 func (s *Seat) Flushed(err error) bool {
 	if err != nil {
-		s.run.Fail("%s is out of service: %v", s.who, err)
+		s.process.run.Fail("%s is out of service: %v", s.process.who, err)
 	}
 	return err == nil
 }
@@ -194,7 +197,7 @@ func (s *Seat) Ended(d replica.Done) {
 	done := s.waiting[d.Call]
 	delete(s.waiting, d.Call)
 	if d.Err != nil {
-		s.run.Fail("%s: a call ends with %v", s.who, d.Err)
+		s.process.run.Fail("%s: a call ends with %v", s.process.who, d.Err)
 		return
 	}
 	done()

@@ -5,11 +5,12 @@
 // node share its processor, its log's writer, and its link in each direction. Replicas are real ones
 // (internal/replica), and each applies committed bytes to a state of its own.
 //
-//	world.go   the nodes
-//	node.go    a node: processor, log, messages
-//	card.go    the links of a node
-//	member.go  a replica of a group at a node
-//	seat.go    what such a member has in common with those of other simulations
+//	world.go    the nodes
+//	node.go     a node
+//	process.go  a processor, the writer of a log, and frames of messages
+//	card.go     the links of a node
+//	member.go   a replica of a group at a node
+//	seat.go     what such a member has in common with those of other simulations
 package machines
 
 import (
@@ -50,7 +51,7 @@ func New(p Plan) *World {
 // Usage returns, by node, the bytes that its link has sent, and the time that its processor has spent.
 func (w *World) Usage() (sent []int, spent []time.Duration) {
 	for _, n := range w.Nodes {
-		sent, spent = append(sent, n.out.sent), append(spent, n.cpu.Spent)
+		sent, spent = append(sent, n.out.sent), append(spent, n.CPU.Spent)
 	}
 	return sent, spent
 }

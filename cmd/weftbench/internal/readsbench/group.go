@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -173,12 +174,7 @@ func (g *group) responds(id uint64) bool {
 	if !g.policy.responders || g.tuner != nil || len(g.wanted) == 0 || g.wanted[0].Span != (leases.Span{}) {
 		return false
 	}
-	for _, n := range g.wanted[0].Nodes {
-		if uint64(n) == id {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(g.wanted[0].Nodes, leases.NodeID(id))
 }
 
 // majority is the number of voters in a majority.

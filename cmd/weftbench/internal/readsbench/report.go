@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/internal/lab"
+	"github.com/weftraft/weft/leases"
 )
 
 // results are the measurements of "weftbench reads".
@@ -61,10 +62,8 @@ func aboutNetworks() lab.Table {
 	}
 	for _, n := range Networks() {
 		name := func(i int) string {
-			for _, r := range n.Responders {
-				if int(r) == i+1 {
-					return n.Sites[i] + "*"
-				}
+			if slices.Contains(n.Responders, leases.NodeID(i+1)) {
+				return n.Sites[i] + "*"
 			}
 			return n.Sites[i]
 		}

@@ -6,6 +6,7 @@ package readsbench
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,7 +98,7 @@ func (cfg *Config) tune(s setup, way string) ([]Phase, error) {
 	for id := uint64(1); id <= uint64(len(g.nodes)); id++ {
 		g.every(tuningEvery, g.c.Now()+time.Duration(len(shapes))*phase, func() {
 			key := g.rng.IntN(tuningKeys / 2)
-			if !now.uses(id) {
+			if !slices.Contains(now.a, id) {
 				key += tuningKeys / 2
 			}
 			g.begin(id, key, g.rng.Float64() < now.writes)
@@ -120,15 +121,6 @@ func (cfg *Config) tune(s setup, way string) ([]Phase, error) {
 		rows = append(rows, Phase{Number: i + 1, Way: way, Load: now.about, Read: cell.ReadMean, Write: cell.WriteMean, Local: cell.Local, Responders: g.roster(), Wrong: g.check.stale})
 	}
 	return rows, g.drain()
-}
-
-func (s *shape) uses(id uint64) bool {
-	for _, x := range s.a {
-		if x == id {
-			return true
-		}
-	}
-	return false
 }
 
 // roster names the responders of each span in the leader's newest roster.

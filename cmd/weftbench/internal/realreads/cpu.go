@@ -106,7 +106,7 @@ func (g *group) measure(ctx context.Context, readers int, d time.Duration) (CPU,
 		return row, err
 	}
 	var r hostnode.Done
-	if err := hostnode.Order(ctx, http.MethodPost, at, "/read?"+url.Values{"clients": {strconv.Itoa(readers)}, "size": {"0"}, "for": {d.String()}}.Encode(), &r); err != nil {
+	if err := lab.Ask(ctx, http.MethodPost, at, "/read?"+url.Values{"clients": {strconv.Itoa(readers)}, "size": {"0"}, "for": {d.String()}}.Encode(), "", &r); err != nil {
 		return row, err
 	}
 	after, err := g.Usage()
@@ -130,7 +130,7 @@ func (g *group) follower(ctx context.Context) (*lab.Node, error) {
 	err = g.Wait(ctx, "all nodes to have leases", func(ctx context.Context) error {
 		for _, n := range g.Nodes {
 			var s hostnode.Status
-			if err := hostnode.Order(ctx, http.MethodGet, n, "/status", &s); err != nil || g.leased && !s.Stable {
+			if err := lab.Ask(ctx, http.MethodGet, n, "/status", "", &s); err != nil || g.leased && !s.Stable {
 				return cmp.Or(err, fmt.Errorf("node %d has none", n.ID))
 			}
 		}

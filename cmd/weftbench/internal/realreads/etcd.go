@@ -23,24 +23,10 @@ import (
 // electionTicks are how many heartbeats make an election timeout, as at kvdemo.
 const electionTicks = 10
 
-// etcd is a cluster of released etcd.
-type etcd struct {
-	*cluster.Etcd
-	// serializable reads are answered by the member that is asked, from what it has: they may be stale.
-	serializable bool
-}
-
-func (s etcd) addresses() []string { return s.Clients() }
-
-func (s etcd) close() error { return s.Close() }
-
-func (s etcd) dial(address string) (client, error) {
-	conn, err := nodes.Dial(address)
-	return etcdClient{conn, s.serializable}, err
-}
-
+// etcdClient is a connection to a member of released etcd.
 type etcdClient struct {
 	*grpc.ClientConn
+	// serializable reads are answered by the member that is asked, from what it has: they may be stale.
 	serializable bool
 }
 
@@ -61,17 +47,8 @@ func (c etcdClient) get(ctx context.Context, key string) (value []byte, local bo
 	return resp.GetKvs()[0].GetValue(), false, nil
 }
 
-// leader implements store.
-func (s etcd) leader(ctx context.Context) (uint64, error) {
-	n, _, err := s.Lead(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return uint64(n.ID), nil
-}
-
 // startEtcd starts a cluster, whose leader is the node that the network names as leader.
-func (cfg *Config) startEtcd(ctx context.Context, n readsbench.Network, p policy) (store, error) {
+func (cfg *Config) startEtcd(ctx context.Context, n readsbench.Network, p policy) (*store, error) {
 	tick := n.Tick.Milliseconds()
 	c, err := cluster.StartEtcd(ctx, cluster.EtcdConfig{
 		Name: "etcd", Nodes: len(n.Sites), Dir: cfg.dir(n.Name + " etcd"),
@@ -87,5 +64,8 @@ func (cfg *Config) startEtcd(ctx context.Context, n readsbench.Network, p policy
 	if err := c.HandTo(ctx, c.Nodes[n.Leader-1]); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	return etcd{c, p.name == Serializable}, nil
+	return &store{c, followed(c.Cluster), func(address string) (client, error) {
+		conn, err := nodes.Dial(address)
+		return etcdClient{conn, p.name == Serializable}, err
+	}}, nil
 }

@@ -106,7 +106,7 @@ type policy struct {
 	named bool
 	read  *kvpb.ReadPolicy
 	// start starts nodes that are not kvdemo's.
-	start func(*Config, context.Context, readsbench.Network, policy) (store, error)
+	start func(*Config, context.Context, readsbench.Network, policy) (*store, error)
 }
 
 // The policies of other programs. Reads of etcd are linearizable by default; a member that is asked for a serializable one
@@ -205,13 +205,24 @@ func PolicyNames() (names []string) {
 }
 
 // store is a cluster whose reads are measured.
-type store interface {
-	// addresses are those for clients, by site.
-	addresses() []string
-	// leader returns the site of the leader, from 1 on.
-	leader(ctx context.Context) (uint64, error)
-	dial(address string) (client, error)
-	close() error
+type store struct {
+	nodes interface {
+		Clients() []string // by site
+		io.Closer
+	}
+	lead func(context.Context) (site int, err error) // from 1 on
+	dial func(address string) (client, error)
+}
+
+// followed is store.lead of nodes that say whom they follow.
+func followed(c *lab.Cluster) func(context.Context) (int, error) {
+	return func(ctx context.Context) (int, error) {
+		n, _, err := c.Lead(ctx)
+		if err != nil {
+			return 0, err
+		}
+		return n.ID, nil
+	}
 }
 
 // client is a connection to a node. Its methods may be called at the same time.
@@ -234,7 +245,7 @@ func (cfg *Config) row(ctx context.Context, n readsbench.Network, p policy) (row
 		return row, err
 	}
 	defer func() {
-		if err = errors.Join(err, s.close()); err == nil {
+		if err = errors.Join(err, s.nodes.Close()); err == nil {
 			err = os.RemoveAll(cfg.last)
 		}
 	}()
@@ -245,37 +256,15 @@ func (cfg *Config) row(ctx context.Context, n readsbench.Network, p policy) (row
 	if err != nil {
 		return row, err
 	}
-	leader, err := s.leader(ctx)
+	leader, err := s.lead(ctx)
 	if err != nil {
 		return row, err
 	}
-	if leader != n.Leader {
+	if leader != int(n.Leader) {
 		return row, fmt.Errorf("node %d leads at the end, not node %d: %w", leader, n.Leader, errElection)
 	}
 	row.measured(r, len(n.Sites))
 	return row, nil
-}
-
-// kvdemo is a cluster of kvdemo with a policy.
-type kvdemo struct {
-	c *cluster.Cluster
-	p policy
-}
-
-func (s kvdemo) addresses() []string { return s.c.Clients() }
-func (s kvdemo) close() error        { return s.c.Close() }
-
-func (s kvdemo) leader(ctx context.Context) (uint64, error) {
-	n, err := s.c.WaitLeader(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return uint64(n.ID), nil
-}
-
-func (s kvdemo) dial(address string) (client, error) {
-	conn, err := nodes.Dial(address)
-	return kvClient{conn, s.p.read}, err
 }
 
 type kvClient struct {
@@ -295,7 +284,7 @@ func (c kvClient) get(ctx context.Context, key string) (value []byte, local bool
 }
 
 // startKvdemo starts a cluster, whose leader and responders are the nodes that the network names.
-func (cfg *Config) startKvdemo(ctx context.Context, n readsbench.Network, p policy) (_ store, err error) {
+func (cfg *Config) startKvdemo(ctx context.Context, n readsbench.Network, p policy) (_ *store, err error) {
 	c, err := cluster.Start(ctx, cluster.Config{
 		Name: p.name, Nodes: len(n.Sites), Dir: cfg.dir(n.Name + " " + p.name),
 		Serve: lab.Serve{Program: []string{cfg.Kvdemo, "serve"}, Args: append([]string{"--tick", n.Tick.String()}, p.args...)},
@@ -321,7 +310,10 @@ func (cfg *Config) startKvdemo(ctx context.Context, n readsbench.Network, p poli
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	return kvdemo{c, p}, nil
+	return &store{c, followed(c.Cluster), func(address string) (client, error) {
+		conn, err := nodes.Dial(address)
+		return kvClient{conn, p.read}, err
+	}}, nil
 }
 
 // dir returns the name of a directory that no earlier try has used.
@@ -332,8 +324,8 @@ func (cfg *Config) dir(name string) string {
 }
 
 // fill writes every key once.
-func (cfg *Config) fill(ctx context.Context, s store, n readsbench.Network) error {
-	conn, err := s.dial(s.addresses()[n.Leader-1])
+func (cfg *Config) fill(ctx context.Context, s *store, n readsbench.Network) error {
+	conn, err := s.dial(s.nodes.Clients()[n.Leader-1])
 	if err != nil {
 		return err
 	}
@@ -366,7 +358,7 @@ const (
 
 // load has clients near every node read and write; the first quarter of the time does not count.
 // The way from a client to its node and back is a part of each call.
-func (cfg *Config) load(ctx context.Context, s store, n readsbench.Network) (*lab.Result, error) {
+func (cfg *Config) load(ctx context.Context, s *store, n readsbench.Network) (*lab.Result, error) {
 	sites := len(n.Sites)
 	conns := make([]client, 0, sites*cfg.Clients)
 	defer func() {
@@ -376,7 +368,7 @@ func (cfg *Config) load(ctx context.Context, s store, n readsbench.Network) (*la
 	}()
 	var draws []*rand.Rand
 	for i := range cap(conns) {
-		conn, err := s.dial(s.addresses()[i%sites])
+		conn, err := s.dial(s.nodes.Clients()[i%sites])
 		if err != nil {
 			return nil, err
 		}

@@ -16,23 +16,8 @@ import (
 	"github.com/weftraft/weft/cmd/weftbench/internal/readsbench"
 )
 
-// zookeeper is a cluster of ZooKeeper, whose servers answer reads from what they have: they may be stale.
-type zookeeper struct {
-	*cluster.ZooKeeper
-	// synced reads ask the leader for all writes first. A leader that others have replaced may answer, too.
-	synced bool
-}
-
-func (s zookeeper) addresses() []string { return s.Clients() }
-func (s zookeeper) close() error        { return s.Close() }
-
-// leader implements store.
-func (s zookeeper) leader(context.Context) (uint64, error) {
-	id, err := s.Leader()
-	return uint64(id), err
-}
-
-func (cfg *Config) startZooKeeper(ctx context.Context, n readsbench.Network, p policy) (store, error) {
+// startZooKeeper starts a cluster. A connection is a session.
+func (cfg *Config) startZooKeeper(ctx context.Context, n readsbench.Network, p policy) (*store, error) {
 	z, err := cluster.StartZooKeeper(ctx, cluster.ZooKeeperConfig{
 		Jar: cfg.ZooKeeper, Nodes: len(n.Sites), Leader: int(n.Leader), Dir: cfg.dir(n.Name + " zookeeper"),
 		Links: func(from, to int) time.Duration { return n.RoundTrip(uint64(from), uint64(to)) / 2 },
@@ -40,13 +25,11 @@ func (cfg *Config) startZooKeeper(ctx context.Context, n readsbench.Network, p p
 	if err != nil {
 		return nil, err
 	}
-	return zookeeper{z, p.name == SyncedZooKeeper}, nil
-}
-
-// dial implements store: a connection is a session.
-func (s zookeeper) dial(address string) (client, error) {
-	conn, _, err := zk.Connect([]string{address}, 30*time.Second, zk.WithLogger(quiet{}))
-	return zkClient{conn, s.synced}, err
+	lead := func(context.Context) (int, error) { return z.Leader() }
+	return &store{z, lead, func(address string) (client, error) {
+		conn, _, err := zk.Connect([]string{address}, 30*time.Second, zk.WithLogger(quiet{}))
+		return zkClient{conn, p.name == SyncedZooKeeper}, err
+	}}, nil
 }
 
 // quiet is a logger: what goes wrong is in the errors of calls.
@@ -54,8 +37,10 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
+// zkClient is a connection to a server of ZooKeeper, which answers reads from what it has: they may be stale.
 type zkClient struct {
-	conn   *zk.Conn
+	conn *zk.Conn
+	// synced reads ask the leader for all writes first. A leader that others have replaced may answer, too.
 	synced bool
 }
 

@@ -70,11 +70,14 @@ func (g *Group) each(ctx context.Context, measure func(voters int, side Side) er
 	return nil
 }
 
-// elected starts a cluster in which node 1 leads.
-func elected(o vnet.Options) (*vnet.Cluster, error) {
+// elected starts a cluster in which node 1 leads, and shows it to watchers before anything happens.
+func elected(o vnet.Options, watchers ...**vnet.Cluster) (*vnet.Cluster, error) {
 	c, err := vnet.New(o)
 	if err != nil {
 		return nil, err
+	}
+	for _, w := range watchers {
+		*w = c
 	}
 	return c, c.Elect(leader)
 }

@@ -89,12 +89,8 @@ func (cfg *Failover) kill(side Side, voters int, seed uint64) (loss, error) {
 	o := network(voters, seed, cfg.Delay)
 	var w lossWatch
 	w.use(side, &o)
-	c, err := vnet.New(o)
+	c, err := elected(o, &w.c)
 	if err != nil {
-		return gap, err
-	}
-	w.c = c // before events
-	if err := c.Elect(leader); err != nil {
 		return gap, err
 	}
 	load, err := c.StartLoad(vnet.LoadOptions{Rate: cfg.rate(voters, cfg.Load), Sizes: []int{cfg.Size}, Seed: seed})

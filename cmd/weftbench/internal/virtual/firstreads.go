@@ -46,12 +46,8 @@ func (f FirstReads) Run(side Side) (took []time.Duration, err error) {
 			r.index = rs.Index
 		}
 	}
-	c, err := vnet.New(o)
+	c, err := elected(o, &w.c, &r.c)
 	if err != nil {
-		return nil, err
-	}
-	w.c, r.c = c, c // before events
-	if err := c.Elect(leader); err != nil {
 		return nil, err
 	}
 	if err := warm(c, f.Size, f.Seed); err != nil {

@@ -87,12 +87,8 @@ func (cfg *Gossip) measure(side Side, voters int, load float64) (gossipRow, erro
 	side.Use(&o)
 	w := gossipWatch{size: cfg.Size, voters: uint64(voters), learnt: make([][]time.Duration, voters+1+cfg.Learners)}
 	o.OnCommit, o.OnApply = w.committed, w.applied
-	c, err := vnet.New(o)
+	c, err := elected(o, &w.c)
 	if err != nil {
-		return row, err
-	}
-	w.c = c
-	if err := c.Elect(leader); err != nil {
 		return row, err
 	}
 	if err := c.Run(c.Now() + 100*time.Millisecond); err != nil {

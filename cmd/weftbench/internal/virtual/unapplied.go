@@ -22,12 +22,8 @@ func (u Unapplied) Run(side Side) (time.Duration, error) {
 	o := lan(u.Voters, u.Seed)
 	var w lossWatch
 	w.use(side, &o)
-	c, err := vnet.New(o)
+	c, err := elected(o, &w.c)
 	if err != nil {
-		return 0, err
-	}
-	w.c = c // before events
-	if err := c.Elect(leader); err != nil {
 		return 0, err
 	}
 	if err := warm(c, u.Size, u.Seed); err != nil {

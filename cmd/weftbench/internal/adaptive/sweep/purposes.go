@@ -37,7 +37,7 @@ var purposes = map[string]string{
 	"maxFlying":      "messages in flight that are remembered of a follower; memory bounds it",
 	"maxHeartbeats":  "heartbeats in flight that are remembered; memory bounds it",
 	"nicMarks":       "marks of the interface that are remembered; memory bounds it",
-	"paceSlack":      "bytes that may wait for the interface for a follower that catches up; see `weftbench outage`",
+	"paceSlack":      "bytes that may wait for the interface for a follower that catches up; see `weftbench virtual away`",
 	"paceDoubles":    "the time in which that doubles; the same",
 	"pacePiece":      "bytes under which no message leaves for such a follower; the same",
 	"maxPace":        "bytes in flight for such a follower at most; memory bounds it",
