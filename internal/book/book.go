@@ -45,7 +45,7 @@ type Book struct {
 	path          string
 	inMemory      bool // there is no file
 	logger        *slog.Logger
-	lines         quiet.Log[string]              // by text: others may have them come as fast as they can
+	lines         quiet.Log[string]               // by text: others may have them come as fast as they can
 	dial          func(id uint64, address string) // tells the transport; set by SetDial
 
 	file sync.Mutex // held while the file is written; taken before mu
