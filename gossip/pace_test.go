@@ -46,6 +46,32 @@ func TestAsksFillAWindow(t *testing.T) {
 	require.Equal(t, firstWindow+AskBytes, p.onOrder, "it answered within the tick, so it may have more to do")
 }
 
+// A peer that answers late is waited for longer. When it falls silent after that, the
+// wait halves with each order that it leaves, down to the timeout.
+func TestSilentPeerIsWaitedForLessEachTime(t *testing.T) {
+	p := NewPuller(2, PullerOptions{Timeout: 10})
+	p.SetMembers([]uint64{2, 3})
+	now, missing := 0, backlog(5)
+	plan := func() int { return len(p.Plan(now, missing[:1], 0, nil)) }
+	for _, took := range []int{9, 18} {
+		require.Equal(t, 1, plan())
+		now += took
+		require.Zero(t, plan())
+		p.Answered(3, missing[0].ID)
+		missing = missing[1:]
+	}
+	for silent, waits := range []int{37, 18, 10} {
+		require.Equal(t, 1, plan())
+		for range waits {
+			require.Equal(t, silent, p.peers[3].unanswered)
+			now++
+			plan()
+		}
+		require.Equal(t, silent+1, p.peers[3].unanswered, "given up after %d ticks", waits)
+		missing = missing[1:]
+	}
+}
+
 // delivery is an answer on its way.
 type delivery struct {
 	id ecraft.ID

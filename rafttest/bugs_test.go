@@ -4,7 +4,6 @@
 package rafttest
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/weftraft/weft/rafttest/internal/seeds"
@@ -15,31 +14,24 @@ import (
 // them also from outside, by what Raft promises alone.
 func TestPlantedBugs(t *testing.T) {
 	tests := []struct {
-		bug     bug
-		process processKind
+		bug bug
 		// within bounds the seeds until it is found; outside, the same
 		// without a look into disks. 0: not asked for.
 		within, outside uint64
 	}{
-		{ackBeforeSync, processCore, 10, 50},
-		{forgetVote, processCore, 20, 200},
-		{losesSynced, processCore, 20, 20},
-		{applyAgain, processCore, 20, 20},
-		{staleReads, processCore, 10, 10},
-		{readBeforeWait, processCore, 200, 200},
-		{noSessions, processCore, 20, 20},
-		{silentLoss, processCore, 200, 200},
-		{forgetConf, processCore, 50, 50},
-		{loseSessions, processCore, 20, 20},
-		{ackBeforeSync, processHost, 10, 50},
-		{forgetVote, processHost, 50, 0},
-		{losesSynced, processHost, 50, 50},
-		{staleReads, processHost, 20, 20},
-		{noSessions, processHost, 50, 50},
-		{silentLoss, processHost, 1000, 1000},
+		{ackBeforeSync, 10, 50},
+		{forgetVote, 20, 200},
+		{losesSynced, 20, 20},
+		{applyAgain, 20, 20},
+		{staleReads, 10, 10},
+		{readBeforeWait, 200, 200},
+		{noSessions, 20, 20},
+		{silentLoss, 200, 200},
+		{forgetConf, 50, 50},
+		{loseSessions, 20, 20},
 	}
 	for _, tt := range tests {
-		t.Run(fmt.Sprint(tt.bug, "/", tt.process), func(t *testing.T) {
+		t.Run(tt.bug.String(), func(t *testing.T) {
 			from := uint64(1)
 			for _, look := range []struct {
 				outside bool
@@ -49,7 +41,7 @@ func TestPlantedBugs(t *testing.T) {
 					continue
 				}
 				// Seeds before show nothing to a look at everything, so nothing from outside.
-				from = hunt(t, options{Bug: tt.bug, Process: tt.process, Outside: look.outside}, from, look.within)
+				from = hunt(t, options{Bug: tt.bug, Outside: look.outside}, from, look.within)
 			}
 		})
 	}

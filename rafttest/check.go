@@ -42,9 +42,7 @@ type checker struct {
 	truth *truth
 	// lastCoded is the highest index at which some log had a coded entry.
 	lastCoded uint64
-	// fates is what is known of the sendings of commands.
-	fates map[uint32]fate
-	nodes [maxNodes + 1]facts
+	nodes     [maxNodes + 1]facts
 	// mostCommitted is the highest commit index seen.
 	mostCommitted uint64
 }
@@ -101,7 +99,6 @@ func newChecker(s *sim) *checker {
 		votes:   map[ballot]uint64{},
 		entries: map[entryName]entryFact{},
 		digests: map[uint64]uint64{},
-		fates:   map[uint32]fate{},
 	}
 	if p := s.plan.coded; p != nil {
 		c.truth = newTruth(p.prefix)

@@ -144,11 +144,10 @@ func (c *checker) budgets() {
 		f := &c.nodes[n.id]
 		since := f.led
 		f.led = f.role != raft.StateFollower
-		p, ok := n.proc.(*coreProcess)
-		if !ok || n.paused || since || f.led {
+		if !n.up() || n.paused || since || f.led {
 			continue
 		}
-		if bytes := p.rn.CodingStatus().Memory; bytes > most {
+		if bytes := n.proc.rn.CodingStatus().Memory; bytes > most {
 			c.s.fail(budget, "node %d, a follower, keeps %d bytes of units and payloads; its budget is %d", n.id, bytes, c.s.plan.coded.memory)
 		}
 		c.s.coded.BudgetLooks++
@@ -172,8 +171,7 @@ func (c *checker) recoverable() {
 		}
 		first = min(first, released(&n.disk.durable))
 		if n.up() {
-			st := n.proc.state()
-			live[n.id] = confAt{st.applied, st.conf}
+			live[n.id] = confAt{n.proc.applied, n.proc.conf}
 		}
 	}
 	c.s.coded.RecoveryLooks++
@@ -195,7 +193,7 @@ func (c *checker) recoverable() {
 // tellCoding shows a listener each node's report of coding.
 func (s *sim) tellCoding() {
 	for _, n := range s.nodes {
-		if p, ok := n.proc.(*coreProcess); ok && s.plan.coded != nil && p.rn != nil {
+		if p := n.proc; p != nil && s.plan.coded != nil && p.rn != nil {
 			s.story.Aside(n.id, "log %d..%d commit %d applied %d, coding: %+v", n.disk.live.baseIndex+1, n.disk.live.last(),
 				s.check.nodes[n.id].commit, p.applied, p.rn.CodingStatus())
 			if st := p.rn.LeaseStatus(); st.On && st.Roster != nil {

@@ -96,8 +96,8 @@ func (c *checker) ownEntries(n *node, ents []*pb.Entry) {
 // change waits, those after each change. In place of the members in force stand those that a
 // node has learned from others, if it has.
 func (s *sim) countingSets(n *node, conf *pb.ConfState) [][]uint64 {
-	p, ok := n.proc.(*coreProcess)
-	if !ok || s.plan.coded == nil || n.uncoded {
+	p := n.proc
+	if p == nil || s.plan.coded == nil || n.uncoded {
 		return holdings.Sets(conf)
 	}
 	from := p.inForce

@@ -190,36 +190,6 @@ func (c *checker) confAt(index uint64) *pb.ConfState {
 	return conf
 }
 
-// fate is the outcome of a sending of a command.
-type fate struct{ refused, applied bool }
-
-// refused records the refusal of a sending: a refused command must never be
-// applied.
-func (c *checker) refused(n *node, attempt uint32) {
-	f := c.fates[attempt]
-	if f.applied {
-		c.s.fail(verdicts, "node %d refuses sending %d of a command; it was applied", n.id, attempt)
-	}
-	f.refused = true
-	c.fates[attempt] = f
-}
-
-// took records that a node's state machine takes a sending.
-func (c *checker) took(n *node, attempt uint32) {
-	f := c.fates[attempt]
-	if f.refused && attempt != 0 {
-		c.s.fail(verdicts, "node %d applies sending %d of a command; it was refused", n.id, attempt)
-	}
-	f.applied = true
-	c.fates[attempt] = f
-}
-
-// jumped records that a node goes on behind a snapshot.
-func (c *checker) jumped(n *node, index uint64) {
-	f := &c.nodes[n.id]
-	f.applied = max(f.applied, index)
-}
-
 // membersChanged looks at configurations as they come into force. Too many
 // voters may leave even under an operator that is not bold, because the
 // operator's view of the members may have been old.

@@ -107,19 +107,20 @@ func (c *client) try(op *operation, left int) {
 
 // send hands an operation to a process.
 func (c *client) send(op *operation, n *node) {
-	s, proc := c.s, n.proc
-	if p, ok := proc.(*coreProcess); ok && op.verb == verbGet && s.plan.leased != nil {
-		p.readOf(op.key, func() { c.answered(op, n, result{value: p.store.values[op.key]}) })
-		return
-	}
+	s, p := c.s, n.proc
 	if op.verb == verbGet {
-		proc.read(func() { c.answered(op, n, result{value: proc.state().store.values[op.key]}) })
+		reply := func() { c.answered(op, n, result{value: p.store.values[op.key]}) }
+		if s.plan.leased != nil {
+			p.readOf(op.key, reply)
+		} else {
+			p.read(reply)
+		}
 		return
 	}
 	cmd := op.command
 	s.history.attempts++
 	cmd.attempt = s.history.attempts
-	proc.propose(cmd, func(r result) { c.answered(op, n, r) })
+	p.propose(cmd, func(r result) { c.answered(op, n, r) })
 }
 
 // answered takes an answer given by a node now, on its way to the client for a

@@ -69,8 +69,6 @@ type confirmedRead struct {
 	reply func()
 }
 
-var _ process = (*coreProcess)(nil)
-
 func newCoreProcess(n *node) *coreProcess {
 	s := n.s
 	p := &coreProcess{n: n, s: s, replies: map[commandID]func(result){}, asked: map[uint64]lookup{}}
@@ -158,8 +156,6 @@ func (p *coreProcess) load(cp *pb.Snapshot) {
 	}
 	p.s.check.restored(p.n, cp.GetMetadata().GetIndex(), p.store.digest())
 }
-
-func (p *coreProcess) state() *machine { return &p.machine }
 
 // did looks at the node after each call, and serves its requests.
 func (p *coreProcess) did(err error) {

@@ -49,7 +49,7 @@ func (p *coreProcess) sealLate(m *pb.Message) *pb.Message {
 	if c == nil || p.n.uncoded || !c.lateSeal || m.GetType() != pb.MsgApp || len(m.GetEntries()) == 0 {
 		return m
 	}
-	got, err := world.OverWire(wire.Message{Group: hostGroup, From: m.GetFrom(), To: m.GetTo(),
+	got, err := world.OverWire(wire.Message{Group: 1, From: m.GetFrom(), To: m.GetTo(),
 		Body: wire.Raft{Message: m, OwnForm: true, ClearPrefix: c.prefix}})
 	body, ok := got.Body.(wire.Raft)
 	if err != nil || !ok || len(body.GetEntries()) != len(m.GetEntries()) {
@@ -201,7 +201,7 @@ func (c *codingRecorder) RecordCoding(e raft.CodingEvent) {
 	}
 	switch e.Kind {
 	case raft.CodingEncoded:
-		if p := c.n.proc; p != nil && len(p.state().conf.GetLearners()) > 0 {
+		if p := c.n.proc; p != nil && len(p.conf.GetLearners()) > 0 {
 			r.CodedLearners++
 		}
 		return

@@ -85,7 +85,7 @@ func (p *coreProcess) payOwed() {
 
 // crashedEarly looks at what a crash has left.
 func (n *node) crashedEarly() {
-	if p, ok := n.proc.(*coreProcess); ok && n.s.plan.earlySize > 0 && p.applied > n.disk.live.last() {
+	if p := n.proc; p != nil && n.s.plan.earlySize > 0 && p.applied > n.disk.live.last() {
 		n.s.early.Behind++
 	}
 }

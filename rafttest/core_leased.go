@@ -103,8 +103,8 @@ func (l *leasedState) applied(index uint64, c command) {
 
 // countLeases adds up the counts of a process's leases, at the process's end.
 func (s *sim) countLeases(n *node) {
-	p, ok := n.proc.(*coreProcess)
-	if !ok || s.plan.leased == nil || p.rn == nil {
+	p := n.proc
+	if p == nil || s.plan.leased == nil || p.rn == nil {
 		return
 	}
 	st, r := p.rn.LeaseStatus(), &s.leased.leasedReach

@@ -12,9 +12,9 @@
 // # The model
 //
 // A run has up to seven nodes. A node is a machine with a disk, a clock that
-// may run fast or slow, and a process, which runs either [raft.RawNode] in the
-// plainest host there can be, or [rawnode.Replica], which is everything that a
-// rawnode.Host decides. All else is simulated:
+// may run fast or slow, and a process, which runs [raft.RawNode] in the plainest
+// host there can be. (What a rawnode.Host decides runs in package nodes.) All else
+// is simulated:
 //
 //   - The disk is a stream of records. What is written is seen at once, and
 //     durable when a sync that began later ends. A crash leaves what is durable

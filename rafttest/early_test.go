@@ -33,7 +33,7 @@ func TestEarly(t *testing.T) {
 func TestPlantedEarlyBugs(t *testing.T) {
 	for bug, within := range map[bug]uint64{earlyUnbounded: 20, earlyCheckpoint: 50} {
 		t.Run(bug.String(), func(t *testing.T) {
-			hunt(t, options{Bug: bug, Early: true, Process: processCore}, 1, within)
+			hunt(t, options{Bug: bug, Early: true}, 1, within)
 		})
 	}
 }

@@ -98,9 +98,9 @@ func (f *faults) awaitDense(tries int) {
 // setDensify tells all nodes that run whether to make their logs dense.
 func (s *sim) setDensify() {
 	for _, n := range s.running() {
-		if p, ok := n.proc.(*coreProcess); ok && !n.uncoded && !n.paused {
-			p.rn.Densify(s.densifying)
-			p.did(nil)
+		if !n.uncoded && !n.paused {
+			n.proc.rn.Densify(s.densifying)
+			n.proc.did(nil)
 		}
 	}
 }

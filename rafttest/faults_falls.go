@@ -51,11 +51,7 @@ func (f *faults) fall() {
 
 // codedUnderWay reports whether a leader has a coded entry that is not committed.
 func (s *sim) codedUnderWay(n *node) bool {
-	p, ok := n.proc.(*coreProcess)
-	if !ok {
-		return false
-	}
-	commit := p.rn.BasicStatus().GetCommit()
+	commit := n.proc.rn.BasicStatus().GetCommit()
 	for _, e := range n.disk.live.entries {
 		if e.GetIndex() > commit && s.check.truth.Coded(entryName{e.GetIndex(), e.GetTerm()}.id()) {
 			return true

@@ -211,7 +211,7 @@ func (f *faults) split() {
 	if n == nil {
 		return
 	}
-	sets := s.countingSets(n, n.proc.state().conf)
+	sets := s.countingSets(n, n.proc.conf)
 	side := f.sideOf(n, sets[0], sets[len(sets)-1])
 	mends := s.net.Split(uint64(side >> 1))
 	s.tell(n.id, "split off with %07b", side>>1)

@@ -59,7 +59,7 @@ func (s *sim) meet() {
 	}
 	var on [parties]bool
 	for _, n := range s.nodes {
-		if p, ok := n.proc.(*coreProcess); ok && p.rn != nil {
+		if p := n.proc; p != nil && p.rn != nil {
 			s.partiesAt(n, p, &on)
 		}
 	}
@@ -234,10 +234,7 @@ func (f *faults) compactNode(n *node) {
 	if n == nil || !n.up() || n.paused {
 		return
 	}
-	p, ok := n.proc.(*coreProcess)
-	if !ok {
-		return
-	}
+	p := n.proc
 	p.maybeCheckpoint(true)
 	n.sync(func() { p.maybeCheckpoint(true) })
 }

@@ -100,8 +100,8 @@ func (f *finale) look() {
 	switch {
 	case wrong == "" && !s.end.live:
 		f.finish()
-	case wrong == "" && (f.membersAt != s.check.newestConf().index || f.hostsAsk()):
-		f.settle() // a change, or a call, was under way all the time
+	case wrong == "" && f.membersAt != s.check.newestConf().index:
+		f.settle() // a change was under way all the time
 	case wrong == "" && s.Now() >= f.settles:
 		f.rest()
 		return
@@ -137,10 +137,10 @@ func (f *finale) finish() {
 	s.end.live, s.end.took = true, s.Now()-s.plan.duration
 	s.tell(0, "live again")
 	for _, n := range f.members() {
-		st := n.proc.state()
-		s.check.equal(n, st.applied, st.store.digest())
+		p := n.proc
+		s.check.equal(n, p.applied, p.store.digest())
 		for _, op := range s.history.ops {
-			if op.finished && op.verb != verbGet && !st.store.has(op.command.id) {
+			if op.finished && op.verb != verbGet && !p.store.has(op.command.id) {
 				s.fail(nothingLost, "node %d does not have command %v, which was acknowledged", n.id, op.command.id)
 				return
 			}
@@ -175,14 +175,14 @@ func (f *finale) unfinished() string {
 		return "the configuration is joint: " + confString(conf.conf)
 	}
 	for _, n := range f.members() {
-		st := n.proc.state()
+		p := n.proc
 		switch {
 		case !f.probes[n.id].answered:
 			return fmt.Sprintf("node %d has no answer to what was proposed there", n.id)
-		case st.applied != leader.proc.state().applied:
-			return fmt.Sprintf("node %d has applied %d, the leader %d", n.id, st.applied, leader.proc.state().applied)
-		case !sameConf(st.conf, conf.conf):
-			return fmt.Sprintf("node %d takes %s for the members; they are %s", n.id, confString(st.conf), confString(conf.conf))
+		case p.applied != leader.proc.applied:
+			return fmt.Sprintf("node %d has applied %d, the leader %d", n.id, p.applied, leader.proc.applied)
+		case !sameConf(p.conf, conf.conf):
+			return fmt.Sprintf("node %d takes %s for the members; they are %s", n.id, confString(p.conf), confString(conf.conf))
 		}
 	}
 	return ""
@@ -212,7 +212,7 @@ func (f *finale) propose() {
 // by itself.
 func (f *finale) leaveJoint() {
 	s, leader := f.s, f.s.leading()
-	if leader == nil || s.Now()-f.nudged < 3*electionTime || !isJoint(leader.proc.state().conf) || leader.proc.state().conf.GetAutoLeave() {
+	if leader == nil || s.Now()-f.nudged < 3*electionTime || !isJoint(leader.proc.conf) || leader.proc.conf.GetAutoLeave() {
 		return
 	}
 	f.nudged = s.Now()
@@ -244,7 +244,7 @@ func (f *finale) shutRemoved() {
 	s := f.s
 	newest := s.check.newestConf()
 	for _, n := range f.members() {
-		if n.proc.state().applied < newest.index {
+		if n.proc.applied < newest.index {
 			return
 		}
 	}
@@ -340,7 +340,7 @@ func (f *finale) majoritiesWithout(asleep [maxNodes + 1]bool, oldest uint64) boo
 // force.
 func (f *finale) stalemate() bool {
 	for _, n := range f.s.running() {
-		conf := n.proc.state().conf
+		conf := n.proc.conf
 		term, index := end(&n.disk.live)
 		wins := isVoter(conf, n.id)
 		for _, voters := range holdings.Sets(conf) {

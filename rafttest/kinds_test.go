@@ -27,16 +27,14 @@ type runKind struct {
 
 // kinds are the kinds of runs, also by the words of testdata/seeds.txt.
 var kinds = map[string]runKind{
-	"":       {"'TestSim$' -seed", options{}},
-	"core":   {"'TestSim$' -process core -seed", options{Process: processCore}},
-	"host":   {"'TestSim$' -process host -seed", options{Process: processHost}},
-	"early":  {"'TestEarly$' -early-seed", options{Early: true, Process: processCore}},
-	"coded":  {"'TestCoded$' -coded-seed", options{Coded: true, Process: processCore}},
-	"falls":  {"'TestCodedFalls$' -coded-seed", options{Coded: true, Falls: true, Process: processCore}},
-	"brief":  {"'TestCodedBrief$' -coded-seed", options{Coded: true, Brief: true, Process: processCore}},
-	"leased": {"'TestLeased$' -leased-seed", options{Leases: true, Process: processCore}},
-	"joints": {"'TestJoints$' -joint-seed", options{Joints: true, Process: processCore}},
-	"quick":  {"'TestJointsQuick$' -joint-seed", options{Joints: true, Quick: true, Process: processCore}},
+	"core":   {"'TestSim$' -seed", options{}},
+	"early":  {"'TestEarly$' -early-seed", options{Early: true}},
+	"coded":  {"'TestCoded$' -coded-seed", options{Coded: true}},
+	"falls":  {"'TestCodedFalls$' -coded-seed", options{Coded: true, Falls: true}},
+	"brief":  {"'TestCodedBrief$' -coded-seed", options{Coded: true, Brief: true}},
+	"leased": {"'TestLeased$' -leased-seed", options{Leases: true}},
+	"joints": {"'TestJoints$' -joint-seed", options{Joints: true}},
+	"quick":  {"'TestJointsQuick$' -joint-seed", options{Joints: true, Quick: true}},
 }
 
 // suite runs seeds of the kind, as the flags say.

@@ -41,7 +41,7 @@ type commandID struct {
 // command is the payload of an entry.
 type command struct {
 	id commandID
-	// attempt numbers the sendings of all commands; 0 is not counted.
+	// attempt numbers the sendings of all commands, so that no two are the same bytes.
 	attempt uint32
 	verb    verb
 	key     uint8

@@ -105,7 +105,7 @@ func (s *sim) mayBreak(m *pb.Message) bool {
 	s.net.Break(from, to, 0)
 	for _, end := range [][2]uint64{{from, to}, {to, from}} {
 		n := s.node(end[0])
-		if p, ok := n.proc.(*coreProcess); ok {
+		if p := n.proc; p != nil {
 			n.later(time.Microsecond, func() {
 				p.rn.ReportUnreachable(end[1])
 				p.did(nil)

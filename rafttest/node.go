@@ -11,33 +11,6 @@ import (
 	"github.com/weftraft/weft/internal/world"
 )
 
-// process runs on a node between a start and a crash. A process has no
-// goroutine and no clock; the simulator calls the process, and the process
-// calls the node.
-type process interface {
-	tick()
-	// receive takes a packet's bytes.
-	receive(from uint64, data []byte)
-	// hear tells the process whether a packet of its own arrived.
-	hear(p packet, arrived bool)
-	// propose asks that a command be committed. reply is called at most once:
-	// with the command's outcome, when the command was applied here.
-	propose(c command, reply func(result))
-	// read asks for a linearizable read. reply is called at most once, when
-	// the local state may be read.
-	read(reply func())
-	// change proposes a change of the members.
-	change(cc pb.ConfChangeI)
-	// transfer, campaign and forget do what raft.RawNode's methods do.
-	transfer(to uint64)
-	campaign()
-	forget()
-	// state is the state machine, with the host's knowledge.
-	state() *machine
-	// leads reports whether the process takes itself for the leader.
-	leads() bool
-}
-
 // machine is a state machine, with the host's knowledge.
 type machine struct {
 	store   store
@@ -55,9 +28,8 @@ const backlog = 512
 type node struct {
 	s    *sim
 	id   uint64
-	disk *disk // nil: the node does not exist yet
-	kept keptState
-	proc process
+	disk *disk        // nil: the node does not exist yet
+	proc *coreProcess // nil: none runs
 
 	// incarnation counts starts, so that the plans of a process do not happen
 	// to the next process.
@@ -97,12 +69,8 @@ func (n *node) start() {
 		n.disk.live.state.term, n.disk.live.state.vote, n.disk.live.state.commit, n.disk.live.checkpoint.GetMetadata().GetIndex())
 	n.disk.recover()
 	n.s.startedOld(n)
-	if n.s.plan.host {
-		n.proc = newHostProcess(n)
-	} else {
-		n.s.check.started(n, n.disk.live.checkpoint.GetMetadata().GetIndex())
-		n.proc = newCoreProcess(n)
-	}
+	n.s.check.started(n, n.disk.live.checkpoint.GetMetadata().GetIndex())
+	n.proc = newCoreProcess(n)
 	n.later(n.s.rng.Within(0, n.tickEvery), n.clock)
 }
 
@@ -143,7 +111,7 @@ func (n *node) crash(keepAll bool) {
 			keep = at
 		}
 	}
-	if d.durable.last() == 0 && !s.plan.host && keep < len(d.pending) {
+	if d.durable.last() == 0 && keep < len(d.pending) {
 		keep = 0 // a host founds a node in one step: see founding
 	}
 	lost := len(d.pending) - keep
@@ -305,7 +273,7 @@ func (n *node) sync(done func()) {
 // vote.
 func (n *node) retire() {
 	n.later(n.s.rng.Span(10*time.Millisecond, 2*time.Second), func() {
-		if n.s.net.IsCalm() || n.proc.state().member(n.id) {
+		if n.s.net.IsCalm() || n.proc.member(n.id) {
 			return // added again, or the end is near: see finale
 		}
 		if !n.s.allApplied() {
@@ -324,7 +292,7 @@ func (n *node) retire() {
 func (s *sim) allApplied() bool {
 	newest := s.check.newestConf()
 	for _, n := range s.nodes {
-		if isMember(newest.conf, n.id) && (n.disk == nil || n.disk.durable.state.commit < newest.index || !n.up() || n.proc.state().applied < newest.index) {
+		if isMember(newest.conf, n.id) && (n.disk == nil || n.disk.durable.state.commit < newest.index || !n.up() || n.proc.applied < newest.index) {
 			return false
 		}
 	}
@@ -333,9 +301,8 @@ func (s *sim) allApplied() bool {
 
 // core returns the process of a node if it runs with leases and is awake, or nil.
 func (n *node) core() *coreProcess {
-	p, _ := n.proc.(*coreProcess)
-	if n.paused || p == nil || p.rn == nil {
+	if n.paused || n.proc == nil || n.proc.rn == nil {
 		return nil
 	}
-	return p
+	return n.proc
 }

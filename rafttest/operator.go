@@ -34,7 +34,7 @@ func (f *faults) changeMembers() {
 		return
 	}
 	changes := s.drawChanges(conf)
-	if !s.plan.host && !n.proc.leads() {
+	if !n.proc.leads() {
 		// It goes to a leader that may know of other members, and the core
 		// does not look whether any voter would be left.
 		changes = slices.DeleteFunc(changes, func(c *pb.ConfChangeSingle) bool { return c.GetType() != pb.ConfChangeAddNode })
@@ -60,7 +60,7 @@ func (f *faults) changeMembers() {
 // changes.
 func (s *sim) allKnowMembers(leader *node) bool {
 	newest := s.check.newestConf()
-	if isJoint(newest.conf) && leader.proc.state().conf.GetAutoLeave() {
+	if isJoint(newest.conf) && leader.proc.conf.GetAutoLeave() {
 		return false
 	}
 	for _, id := range s.allIDs() {
@@ -156,10 +156,10 @@ func (s *sim) drawChange(changes []*pb.ConfChangeSingle) pb.ConfChangeI {
 // membersAt returns the members at a node, by an operator's view, and whether the
 // operator may change the members there now.
 func (s *sim) membersAt(n *node) (*pb.ConfState, bool) {
-	p, ok := n.proc.(*coreProcess)
-	if s.hurry() == hurryNot || !ok {
-		may := !ok || s.plan.joints == nil || s.plan.coded.late == 0 || p.changes == 0 && p.leads()
-		return n.proc.state().conf, may && (!s.plan.oneByOne || s.impatient() || s.allKnowMembers(n))
+	p := n.proc
+	if s.hurry() == hurryNot {
+		may := s.plan.joints == nil || s.plan.coded.late == 0 || p.changes == 0 && p.leads()
+		return p.conf, may && (!s.plan.oneByOne || s.impatient() || s.allKnowMembers(n))
 	}
 	if s.hurry() == hurryRefuses && s.rng.Chance(0.3) {
 		return p.conf, true // whatever is ahead

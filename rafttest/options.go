@@ -15,8 +15,7 @@ type options struct {
 	// Trace receives the story, one line an event, as it goes. nil: nobody
 	// listens; the last lines still stand in Result.Story if the run fails.
 	Trace io.Writer
-	// Bug plants a bug in the simulated hosts, to see the bug found. The
-	// process is processCore then, unless Process is set.
+	// Bug plants a bug in the simulated hosts, to see the bug found.
 	Bug bug
 	// Depose has leaders crash before their term is on disk, start again, and
 	// campaign.
@@ -24,8 +23,6 @@ type options struct {
 	// Outside leaves out the invariants about disks, so that a bug shows only
 	// by its effects on others: by Raft's promises.
 	Outside bool
-	// Process is the kind of the nodes' processes. processAny: drawn.
-	Process processKind
 	// Coded turns coding on: entries travel as units, at least at some nodes
 	// and for some of the time.
 	Coded bool
@@ -53,27 +50,9 @@ type options struct {
 	Skip uint64
 }
 
-// processKind is the kind of a simulated node's process.
-type processKind int
-
-const (
-	// processAny draws a kind of the others.
-	processAny processKind = iota
-	// processCore is raft.RawNode in the plainest host: the simulator's own.
-	processCore
-	// processHost is rawnode.Replica: what a rawnode.Host decides, with the
-	// simulator in the place of its disk, its network and its clock.
-	processHost
-)
-
-// String returns the process's name.
-func (p processKind) String() string { return [...]string{"any", "core", "host"}[p] }
-
 // runResult is how a run went.
 type runResult struct {
 	seeds.Outcome
-	// Process is the kind of process that ran.
-	Process processKind
 	// Reached counts the events of the run.
 	Reached reach
 	// Coded counts the events due to coding, Leased the events due to leases.
@@ -109,7 +88,6 @@ const (
 	leaseMajority      = "lease of a majority"  // of each set of voters that counts
 	liveness           = "liveness"
 	noPanic            = "no panic"
-	verdicts           = "verdicts" // what was refused has no effect, and no call has two
 	assignedHeld       = "assigned means held"
 	coverage           = "coverage"       // committed: any half of the voters can restore it
 	recoverability     = "recoverability" // committed: whoever may lead can restore it

@@ -23,7 +23,6 @@ type plan struct {
 	spares   int  // ids for later members
 	prepared bool // founded from a common snapshot, not by Bootstrap
 	async    bool // Config.AsyncStorageWrites
-	host     bool // nodes run rawnode.Replica
 	lease    bool // Config.ReadOnlyOption is ReadOnlyLeaseBased
 
 	// The configuration.
@@ -183,24 +182,6 @@ func (p *plan) drawFaults(d world.Draws) {
 	p.outage = d.Span(100*time.Millisecond, 3*time.Second)
 }
 
-// drawProcess draws the kind of the nodes' processes. The draw has a stream of
-// its own, so that a seed draws the same faults for either kind.
-func (p *plan) drawProcess(d world.Draws, opts options) {
-	p.host = d.Chance(0.5)
-	switch {
-	case opts.Process == processCore || opts.Process == processAny && opts.Bug != noBug:
-		p.host = false
-	case opts.Process == processHost:
-		p.host = true
-	}
-	if p.host {
-		// Decisions of rawnode itself.
-		p.async, p.prepared, p.noForwarding, p.oneByOne = true, true, false, false
-		p.lease = false // hosts refuse ReadOnlyLeaseBased
-		p.stepDownOnRemoval = true
-	}
-}
-
 // drawMachines draws the faults that report no error, for most of the runs: some do
 // without, and so make way for more. Brief runs have few faults, of their own, and lease-based
 // reads stand none of these.
@@ -265,7 +246,7 @@ func (p *plan) String() string {
 
 // drawEarly draws the bound, and bad luck of the kind that matters.
 func (p *plan) drawEarly(d world.Draws) {
-	p.async, p.host = true, false
+	p.async = true
 	p.earlySize = world.Pick[uint64](d, 1, 60, 200, 2000, 1<<40)
 	p.fallWhenEarly = world.Pick(d, 0, 0.01, 0.05)
 	p.slowDsk = d.Span(100*time.Millisecond, time.Second)

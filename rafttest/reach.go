@@ -29,8 +29,6 @@ type reach struct {
 	AsyncRuns, SyncRuns, PreVoteRuns, LeaseRuns       uint64
 	Bootstraps, SingleNodes, Histories, Bursts        uint64
 	SnapshotsHeld, BoldOperators, Stalemates          uint64
-	CoreRuns, HostRuns, Refusals                      uint64
-	UnknownVerdicts, SnapshotsRefused, StatesKept     uint64
 	AtRest                                            uint64
 }
 

@@ -31,21 +31,11 @@ func (f *finale) rest() {
 	f.s.After(restTime, func() { f.s.end.done = true })
 }
 
-// hostsAsk reports whether a host has an unfinished call: the host asks again.
-func (f *finale) hostsAsk() bool {
-	for _, n := range f.s.running() {
-		if p, ok := n.proc.(*hostProcess); ok && len(p.calls) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // changeWaits reports whether a change of the members waits, as for voters to come that
 // nobody starts: then the group has something to do.
 func (f *finale) changeWaits() bool {
 	for _, n := range f.s.running() {
-		if p, ok := n.proc.(*coreProcess); ok && p.rn.CodingStatus().Waiting != "" {
+		if n.proc.rn.CodingStatus().Waiting != "" {
 			return true
 		}
 	}
@@ -53,18 +43,11 @@ func (f *finale) changeWaits() bool {
 }
 
 // writesWait reports whether a slow disk has writes yet: a member may have applied what its disk has
-// not (Config.MaxEarlyApplySize, as all hosts do), and the leader sends it the rest once it is stored.
+// not (Config.MaxEarlyApplySize), and the leader sends it the rest once it is stored.
 func (f *finale) writesWait() bool {
 	for _, n := range f.s.running() {
-		switch p := n.proc.(type) {
-		case *coreProcess:
-			if len(p.appends.writing)+len(p.appends.waiting) > 0 {
-				return true
-			}
-		case *hostProcess:
-			if p.writes.busy {
-				return true
-			}
+		if len(n.proc.appends.writing)+len(n.proc.appends.waiting) > 0 {
+			return true
 		}
 	}
 	return false

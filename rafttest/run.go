@@ -29,7 +29,6 @@ func run(seed uint64, opts options) runResult {
 	s := &sim{opts: opts, rng: world.NewDraws(seed, 1), net2: world.NewDraws(seed, 2)}
 	s.story = world.NewStory(&s.Agenda, opts.Trace)
 	s.plan = drawPlan(world.NewDraws(seed, 0))
-	s.plan.drawProcess(world.NewDraws(seed, 3), opts)
 	s.plan.drawMachines(world.NewDraws(seed, 40), opts)
 	if opts.Early {
 		s.plan.drawEarly(world.NewDraws(seed, 31))
@@ -66,13 +65,10 @@ func run(seed uint64, opts options) runResult {
 		s.countLeases(n)
 	}
 	r := runResult{
-		Outcome: seeds.Ended(seed, &s.story, s.failure), Process: processCore,
+		Outcome: seeds.Ended(seed, &s.story, s.failure),
 		Reached: s.reach, Coded: s.coded, Leased: s.leased.leasedReach, Joints: s.joints, Early: s.early,
 	}
 	r.Plan, r.Recovery = s.plan.String(), s.end.took
-	if s.plan.host {
-		r.Process = processHost
-	}
 	return r
 }
 
@@ -121,11 +117,7 @@ func (s *sim) found(seed uint64) {
 	s.countCoded()
 	s.countLeasedPlan()
 	var first *pb.Snapshot
-	switch {
-	case s.plan.host:
-		// A rawnode group begins with entry 1, as its log says by itself.
-		s.check.founded(&pb.SnapshotMetadata{Index: new(uint64(1)), Term: new(uint64(1)), ConfState: s.foundingConf()}, (&store{}).digest())
-	case s.plan.prepared:
+	if s.plan.prepared {
 		empty := &store{}
 		first = &pb.Snapshot{Data: empty.encode(), Metadata: &pb.SnapshotMetadata{
 			Index: new(uint64(2 + s.rng.IntN(5))), Term: new(uint64(1)), ConfState: s.foundingConf()}}
@@ -159,8 +151,6 @@ func (s *sim) countPlan() {
 	p := &s.plan
 	count(&s.reach.AsyncRuns, p.async)
 	count(&s.reach.SyncRuns, !p.async)
-	count(&s.reach.HostRuns, p.host)
-	count(&s.reach.CoreRuns, !p.host)
 	count(&s.reach.PreVoteRuns, p.preVote)
 	count(&s.reach.LeaseRuns, p.lease)
 	count(&s.reach.SingleNodes, p.voters == 1)

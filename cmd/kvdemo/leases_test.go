@@ -138,43 +138,6 @@ func (s *servers) checkRosterVerbs() {
 	require.Regexp(t, `a:b +2 3 `, done("roster", "show"))
 }
 
-// A responder that dies holds writes up once, for a while. Other responders answer
-// reads meanwhile, and it is named again when it is back.
-func TestDeadResponderHoldsWritesUpOnceAndOthersAnswerReads(t *testing.T) {
-	s := startResponders(t)
-	s.put(s.all(), "k", "v")
-	lead := s.leader()
-	dead, other := (lead+1)%3, (lead+2)%3
-	eventually(t, "a read at the other responder", func() bool { return s.read(other, "k").Served.By == "roster" })
-	s.kill(dead)
-	begin := time.Now()
-	wrote := make(chan result, 1)
-	go func() { wrote <- s.do(s.endpoints[lead], "put", "held", "up", "--timeout", "30s") }()
-	reads := 0
-	for done := false; !done; {
-		select {
-		case r := <-wrote:
-			require.Zero(t, r.code, r.err)
-			done = true
-		default:
-			if s.read(other, "k").Served.By == "roster" {
-				reads++
-			}
-		}
-	}
-	t.Logf("the write took %v; %d reads at the other responder meanwhile", time.Since(begin), reads)
-	require.Positive(t, reads)
-	begin = time.Now()
-	s.put(s.endpoints[lead], "not held", "up")
-	t.Logf("the next write took %v", time.Since(begin))
-	require.Equal(t, "up", string(s.read(other, "held").Value))
-	s.start(dead)
-	eventually(t, "the responder to be named and to answer again", func() bool {
-		return s.read(dead, "held").Served.By == "roster"
-	})
-	s.stop()
-}
-
 // Processes are paused for longer than leases last, or killed. Afterwards no answer to a read
 // lacks a write that was acknowledged meanwhile, not even the answer to a read that arrived
 // during the pause.

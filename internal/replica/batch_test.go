@@ -4,15 +4,11 @@
 package replica
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	pb "go.etcd.io/raft/v3/raftpb"
-
 	"github.com/weftraft/weft/internal/wire"
-	"github.com/weftraft/weft/raft"
 )
 
 // While few batches are under way each leaves at once; then the next waits until
@@ -52,133 +48,6 @@ func TestBatchesWaitForEachOther(t *testing.T) {
 	c.run(15)
 	require.Len(t, c.agree(), 10)
 	require.Zero(t, n.r.outbox.unbatched)
-}
-
-// trio is three cores whose messages and writes need no time.
-type trio struct {
-	t        testing.TB
-	cores    [3]Core
-	logs     [3]memLog
-	messages int
-	entries  int // committed at the leader
-}
-
-func newTrio(t testing.TB) *trio {
-	tr := &trio{t: t}
-	for i := range tr.cores {
-		tr.logs[i] = newMemLog()
-		w := beginning([]uint64{1, 2, 3})
-		require.NoError(t, tr.logs[i].Append(*w, nil))
-		cfg := Config{Settings: Settings{ID: uint64(i + 1), Log: tr.logs[i]}}.withDefaults()
-		cfg.Applied = firstMark.index
-		var err error
-		tr.cores[i], err = Weft(cfg.core(tr.logs[i]))
-		require.NoError(t, err)
-	}
-	require.NoError(t, tr.cores[0].Campaign())
-	tr.pump()
-	require.Equal(t, raft.StateLeader, tr.cores[0].State().Role)
-	return tr
-}
-
-// pump lets everything happen.
-func (tr *trio) pump() {
-	for busy := true; busy; {
-		busy = false
-		for i, core := range tr.cores {
-			for core.HasReady() {
-				busy = true
-				tr.ready(i, core.Ready())
-			}
-		}
-	}
-}
-
-func (tr *trio) ready(i int, rd Ready) {
-	step := func(m *pb.Message) {
-		to := m.GetTo() - 1
-		if int(to) != i {
-			tr.messages++
-		}
-		_ = tr.cores[to].Step(m) // a core may have no use for it
-	}
-	for _, m := range rd.Messages {
-		step(m)
-	}
-	if a := rd.Append; a != nil {
-		require.NoError(tr.t, tr.logs[i].MemoryStorage.Append(a.Entries))
-		for _, m := range a.Responses {
-			step(m)
-		}
-	}
-	if a := rd.Apply; a != nil {
-		if i == 0 {
-			tr.entries += len(a.Entries)
-		}
-		for _, m := range a.Responses {
-			step(m)
-		}
-	}
-}
-
-// commit has commands committed in so many entries.
-func (tr *trio) commit(commands [][]byte, entries int) {
-	each := len(commands) / entries
-	for i := range entries {
-		data := encodeBatch(wire.CommandID{Origin: 1, Boot: 1, Sequence: 1}, 1, commands[i*each:(i+1)*each])
-		require.NoError(tr.t, tr.cores[0].Propose(data))
-	}
-	tr.pump()
-}
-
-// One entry of 100 commands costs the three cores at most a fifth of what 100
-// entries cost, in messages and in allocations.
-func TestBatchCost(t *testing.T) {
-	commands := make([][]byte, 100)
-	for i := range commands {
-		commands[i] = make([]byte, 16)
-	}
-	cost := func(entries int) (messages int, allocs float64) {
-		tr := newTrio(t)
-		tr.commit(commands, entries)
-		tr.messages, tr.entries = 0, 0
-		const runs = 20
-		allocs = testing.AllocsPerRun(runs, func() { tr.commit(commands, entries) })
-		require.Equal(t, (runs+1)*entries, tr.entries)
-		return tr.messages, allocs
-	}
-	oneMessages, oneAllocs := cost(1)
-	manyMessages, manyAllocs := cost(100)
-	t.Logf("one entry: %d messages, %.0f allocations; 100 entries: %d messages, %.0f allocations", oneMessages, oneAllocs, manyMessages, manyAllocs)
-	require.LessOrEqual(t, 5*oneMessages, manyMessages)
-	require.LessOrEqual(t, 5*oneAllocs, manyAllocs)
-}
-
-// BenchmarkBatch is what 100 commands cost three cores, in one entry and in 100.
-func BenchmarkBatch(b *testing.B) {
-	for _, size := range []int{16, 1 << 10} {
-		for _, entries := range []int{1, 100} {
-			b.Run(fmt.Sprintf("size=%d/entries=%d", size, entries), func(b *testing.B) {
-				commands := make([][]byte, 100)
-				for i := range commands {
-					commands[i] = make([]byte, size)
-				}
-				tr := newTrio(b)
-				b.SetBytes(int64(100 * size))
-				b.ReportAllocs()
-				for n := 0; b.Loop(); n++ {
-					tr.commit(commands, entries)
-					if n%100 == 99 { // the log in memory must not grow for ever
-						for i, log := range tr.logs {
-							applied := tr.cores[i].State().Applied
-							require.NoError(b, log.SetSnapshot(&pb.SnapshotMetadata{Index: new(applied), ConfState: &pb.ConfState{Voters: []uint64{1, 2, 3}}}, nil))
-							require.NoError(b, log.Compact(applied))
-						}
-					}
-				}
-			})
-		}
-	}
 }
 
 // Under overload a command that would not be applied in time is refused, and not

@@ -91,6 +91,7 @@ type cluster struct {
 	done    map[Call]Done
 	core    NewCore
 	coding  func() *raft.Coding // of each start of a node; nil: none
+	tune    func(*Config)       // of each node that is added; nil: as it is
 	calls   Call
 	mayFail bool // nodes may end up out of service
 	slow    int  // ticks that a snapshot takes
@@ -135,6 +136,9 @@ func newCluster(t testing.TB, core NewCore, ids ...uint64) *cluster {
 func (c *cluster) add(id uint64, peers []uint64) *node {
 	n := &node{log: newMemLog(), sm: &journal{}, cfg: Config{Settings: Settings{ID: id, Group: 7, Core: c.core, Peers: peers, Rand: c.rand}}}
 	n.cfg.Log = n.log
+	if c.tune != nil {
+		c.tune(&n.cfg)
+	}
 	c.nodes[id] = n
 	c.start(n)
 	return n

@@ -32,17 +32,15 @@ func (s skewedClock) Now() time.Duration {
 // newLeaseCluster starts nodes with leases. Commands are "key=value".
 func newLeaseCluster(t testing.TB, ids ...uint64) *cluster {
 	c := newCluster(t, Weft)
+	c.tune = func(cfg *Config) {
+		cfg.Leases = &raft.Leases{Tick: tick, Boot: cfg.ID, Spans: func(command []byte) []leases.Span {
+			key, _, _ := strings.Cut(string(command), "=")
+			return []leases.Span{leases.KeySpan(key)}
+		}}
+		cfg.Clock = skewedClock{c, cfg.ID, 1 + 0.0004*float64(cfg.ID%3) - 0.0004}
+	}
 	for _, id := range ids {
-		n := &node{log: newMemLog(), sm: &journal{}, cfg: Config{Settings: Settings{ID: id, Group: 7, Core: Weft, Peers: ids, Rand: c.rand,
-			Leases: &raft.Leases{Tick: tick, Boot: id, Spans: func(command []byte) []leases.Span {
-				key, _, _ := strings.Cut(string(command), "=")
-				return []leases.Span{leases.KeySpan(key)}
-			}},
-			Clock: skewedClock{c, id, 1 + 0.0004*float64(id%3) - 0.0004},
-		}}}
-		n.cfg.Log = n.log
-		c.nodes[id] = n
-		c.start(n)
+		c.add(id, ids)
 	}
 	return c
 }

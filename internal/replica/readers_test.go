@@ -21,19 +21,15 @@ const holdTime = 5 * time.Millisecond
 func readers(t *testing.T, core NewCore) *cluster {
 	all := func(uint64) bool { return true }
 	c := newCluster(t, core)
-	start := func(id uint64, peers []uint64) {
-		n := &node{log: newMemLog(), sm: &journal{}, cfg: Config{Hold: holdTime, Settings: Settings{ID: id, Group: 7, Core: core, Peers: peers, Rand: c.rand},
-			Names: &Names{Zone: func(uint64) string { return "" }, Relayed: all, Runs: all}}}
-		n.cfg.Log = n.log
-		c.nodes[id] = n
-		c.start(n)
+	c.tune = func(cfg *Config) {
+		cfg.Hold, cfg.Names = holdTime, &Names{Zone: func(uint64) string { return "" }, Relayed: all, Runs: all}
 	}
 	for id := uint64(1); id <= 3; id++ {
-		start(id, []uint64{1, 2, 3})
+		c.add(id, []uint64{1, 2, 3})
 	}
 	c.elect(1)
 	for id := uint64(4); id <= 5; id++ {
-		start(id, nil)
+		c.add(id, nil)
 		require.NoError(t, c.change(1, single(pb.ConfChangeAddLearnerNode, id)).Err)
 	}
 	c.run(5)

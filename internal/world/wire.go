@@ -16,8 +16,15 @@ var (
 	payloads = sync.Pool{New: func() any { return new([]byte) }}
 )
 
-// Encoded returns a message as the bytes of a frame.
-func Encoded(m wire.Message) []byte {
+// OverWire returns what arrives of a message: it becomes a frame's bytes, and
+// these are read again. What arrives shares no memory with the message.
+func OverWire(m wire.Message) (got wire.Message, err error) {
+	err = decode(encoded(m), func(m wire.Message) { got = m })
+	return got, err
+}
+
+// encoded returns a message as the bytes of a frame.
+func encoded(m wire.Message) []byte {
 	f := frames.Get().(*wire.Frame)
 	defer frames.Put(f)
 	f.AppendMessage(m)
@@ -29,8 +36,8 @@ func Encoded(m wire.Message) []byte {
 	return b
 }
 
-// Decode calls take for the messages in a frame, which do not share memory with it.
-func Decode(frame []byte, take func(wire.Message)) error {
+// decode calls take for the messages in a frame.
+func decode(frame []byte, take func(wire.Message)) error {
 	buf := payloads.Get().(*[]byte)
 	defer payloads.Put(buf)
 	payload, err := wire.ReadFrame(bytes.NewReader(frame), wire.FrameMessages, wire.DefaultMaxFrame, *buf)
@@ -40,11 +47,4 @@ func Decode(frame []byte, take func(wire.Message)) error {
 	*buf = payload
 	_, err = wire.DecodeMessages(payload, take)
 	return err
-}
-
-// OverWire returns what arrives of a message: it becomes a frame's bytes, and
-// these are read again.
-func OverWire(m wire.Message) (got wire.Message, err error) {
-	err = Decode(Encoded(m), func(m wire.Message) { got = m })
-	return got, err
 }

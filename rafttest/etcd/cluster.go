@@ -31,9 +31,6 @@ func liveCluster(ctx context.Context, w *workdir, o options) []row {
 // mixedCluster is liveCluster with members on both cores. At each start a member changes its core
 // and keeps its disk.
 func mixedCluster(ctx context.Context, w *workdir, o options) []row {
-	if o.core == coreUpstream {
-		return nil
-	}
 	return []row{played(ctx, w, o, "live cluster, members change cores", live.Run, 0, coreWeft, coreUpstream)}
 }
 
@@ -42,36 +39,23 @@ const largest = 64 << 10
 
 // codedCluster runs the faults with coding on.
 func codedCluster(ctx context.Context, w *workdir, o options) []row {
-	if o.core == coreUpstream {
-		return nil
-	}
 	return []row{played(ctx, w, o, "live cluster"+codedFrom(o), live.Run, largest, coreCoded)}
 }
 
 // rollingCluster upgrades a cluster from upstream's library to coding and back.
 func rollingCluster(ctx context.Context, w *workdir, o options) []row {
-	if o.core == coreUpstream {
-		return nil
-	}
 	return []row{played(ctx, w, o, "rolling upgrade and downgrade"+codedFrom(o), live.Roll, largest, coreUpstream, coreCoded)}
 }
 
 // leasedCluster runs the faults of leases: kill -9, SIGSTOP and steps of clocks.
 func leasedCluster(ctx context.Context, w *workdir, o options) []row {
-	if o.core == coreUpstream {
-		return nil
-	}
-	r := row{Name: "live cluster under kill -9, SIGSTOP and clock steps" + withLeases, Core: coreLeased}
-	start := time.Now()
-	binary, err := w.buildStepped(ctx, "etcd-stepped")
-	if err == nil {
-		var report live.Report
-		if report, err = runLive(ctx, w, live.Leases, w.steppedOptions(o.seed, binary), "stepped"); err == nil {
-			r.Notes = []string{report.String()}
+	return []row{rowFor("live cluster under kill -9, SIGSTOP and clock steps"+withLeases, coreLeased, func() (fmt.Stringer, error) {
+		binary, err := w.buildStepped(ctx, "etcd-stepped")
+		if err != nil {
+			return nil, err
 		}
-	}
-	r.Took, r.err = time.Since(start), err
-	return []row{r}
+		return runLive(ctx, w, live.Leases, w.steppedOptions(o.seed, binary), "stepped")
+	})}
 }
 
 // readCosts measures the cost of linearizable reads without leases and with leases.
@@ -81,20 +65,17 @@ func readCosts(ctx context.Context, w *workdir, o options) (rows []row) {
 		cores = []string{coreUpstream}
 	}
 	for _, core := range cores {
-		r := row{Name: "what linearizable reads cost", Core: core}
+		name := "what linearizable reads cost"
 		if hasLeases(core) {
-			r.Name += withLeases
+			name += withLeases
 		}
-		start := time.Now()
-		binary, err := w.buildServer(ctx, core, "etcd-"+library(core))
-		if err == nil {
-			var report live.ReadsReport
-			if report, err = runReads(ctx, w, core, binary); err == nil {
-				r.Notes = []string{report.String()}
+		rows = append(rows, rowFor(name, core, func() (fmt.Stringer, error) {
+			binary, err := w.buildServer(ctx, core, "etcd-"+library(core))
+			if err != nil {
+				return nil, err
 			}
-		}
-		r.Took, r.err = time.Since(start), err
-		rows = append(rows, r)
+			return runReads(ctx, w, core, binary)
+		}))
 	}
 	return rows
 }
@@ -115,25 +96,32 @@ func (w *workdir) steppedOptions(seed uint64, binary string) live.Options {
 // scenario is a sequence of faults for a live cluster.
 type scenario func(context.Context, live.Options) (live.Report, error)
 
-func played(ctx context.Context, w *workdir, o options, name string, play scenario, largest int, cores ...string) row {
-	r := row{Name: name, Core: strings.Join(cores, "+")}
+// rowFor is the row of a run on live clusters, with its report.
+func rowFor(name, core string, run func() (fmt.Stringer, error)) row {
+	r := row{Name: name, Core: core}
 	start := time.Now()
-	var binaries, env []string
-	for _, core := range cores {
-		env = append(env, w.env(core)...)
-		binary, err := w.buildServer(ctx, core, "etcd-"+library(core))
-		if err != nil {
-			r.err = err
-			return r
-		}
-		binaries = append(binaries, binary)
-	}
-	report, err := runLive(ctx, w, play, live.Options{Seed: o.seed, Largest: largest, Binaries: binaries, Env: env, Coded: slices.Contains(cores, coreCoded)}, r.Core)
-	r.Took, r.err = time.Since(start), err
-	if err == nil {
+	report, err := run()
+	if r.Took, r.err = time.Since(start), err; err == nil {
 		r.Notes = []string{report.String()}
 	}
 	return r
+}
+
+// played is the row of a scenario whose members take turns with these cores.
+func played(ctx context.Context, w *workdir, o options, name string, play scenario, largest int, cores ...string) row {
+	core := strings.Join(cores, "+")
+	return rowFor(name, core, func() (fmt.Stringer, error) {
+		var binaries, env []string
+		for _, core := range cores {
+			env = append(env, w.env(core)...)
+			binary, err := w.buildServer(ctx, core, "etcd-"+library(core))
+			if err != nil {
+				return nil, err
+			}
+			binaries = append(binaries, binary)
+		}
+		return runLive(ctx, w, play, live.Options{Seed: o.seed, Largest: largest, Binaries: binaries, Env: env, Coded: slices.Contains(cores, coreCoded)}, core)
+	})
 }
 
 func runLive(ctx context.Context, w *workdir, play scenario, o live.Options, name string) (live.Report, error) {

@@ -125,7 +125,7 @@ func conformance(ctx context.Context, o options) error {
 // runLane runs the selected steps of a lane, one after another.
 func runLane(ctx context.Context, w *workdir, o options, only *regexp.Regexp, lane []step) (rows []row) {
 	for _, s := range lane {
-		if ctx.Err() == nil && only.MatchString(s.name) {
+		if ctx.Err() == nil && only.MatchString(s.name) && (!s.weft || o.core == coreWeft) {
 			progress("%s", s.name)
 			rows = append(rows, s.run(ctx, w, o)...)
 		}

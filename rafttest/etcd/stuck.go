@@ -5,11 +5,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"go/build"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/weftraft/weft/rafttest/etcd/live"
 )
@@ -47,32 +47,20 @@ func stuckSyncs() (map[string]string, error) {
 
 // hungDisks has the disks of leaders hang.
 func hungDisks(ctx context.Context, w *workdir, o options) []row {
-	if o.core == coreUpstream {
-		return nil
-	}
-	r := row{Name: "live cluster whose leaders' disks hang", Core: coreWeft}
-	start := time.Now()
-	r.err = func() error {
+	return []row{rowFor("live cluster whose leaders' disks hang", coreWeft, func() (fmt.Stringer, error) {
 		files, err := stuckSyncs()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		binary, err := w.buildOverlaid(ctx, "etcd-stuck", files)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		report, err := runLive(ctx, w, live.Hangs, live.Options{Seed: o.seed, Binaries: []string{binary}, Stuck: stuckVariable}, "stuck")
-		r.Notes = []string{report.String()}
-		return err
-	}()
-	r.Took = time.Since(start)
-	return []row{r}
+		return runLive(ctx, w, live.Hangs, live.Options{Seed: o.seed, Binaries: []string{binary}, Stuck: stuckVariable}, "stuck")
+	})}
 }
 
 // weighedCluster gives weights to members.
 func weighedCluster(ctx context.Context, w *workdir, o options) []row {
-	if o.core == coreUpstream {
-		return nil
-	}
 	return []row{played(ctx, w, o, "live cluster with weights", live.Weights, 0, coreWeft)}
 }

@@ -21,6 +21,16 @@ import (
 type step struct {
 	name string
 	run  func(context.Context, *workdir, options) []row
+	// weft says that the step is about what upstream's library does not have, or shows by a comparison with Weft.
+	weft bool
+}
+
+func onBoth(name string, run func(context.Context, *workdir, options) []row) step {
+	return step{name: name, run: run}
+}
+
+func onWeft(name string, run func(context.Context, *workdir, options) []row) step {
+	return step{name: name, run: run, weft: true}
 }
 
 // stages returns the steps: stages follow one another, the lanes of a stage run side by side, and
@@ -34,26 +44,26 @@ func stages(full bool) [][][]step {
 	return [][][]step{
 		{
 			{
-				{"vet", vet},
-				{"unit", func(ctx context.Context, w *workdir, o options) []row { return runTests(ctx, w, o.core, unit) }},
-				{"integration", func(ctx context.Context, w *workdir, o options) []row { return runTests(ctx, w, o.core, integration) }},
+				onBoth("vet", vet),
+				onBoth("unit", func(ctx context.Context, w *workdir, o options) []row { return runTests(ctx, w, o.core, unit) }),
+				onBoth("integration", func(ctx context.Context, w *workdir, o options) []row { return runTests(ctx, w, o.core, integration) }),
 			},
-			{{"coded-unit", coded(nodeTests)}, {"coded-integration", coded(integration)}},
+			{onWeft("coded-unit", coded(nodeTests)), onWeft("coded-integration", coded(integration))},
 		},
 		{
-			{{"leased-unit", leased(nodeTests)}, {"leased-leader", leaderLeased}},
-			{{"leased-integration", leased(integration)}},
+			{onWeft("leased-unit", leased(nodeTests)), onWeft("leased-leader", leaderLeased)},
+			{onWeft("leased-integration", leased(integration))},
 		},
-		{{{"live", liveCluster}, {"mixed", mixedCluster}, {"coded-live", codedCluster}, {"coded-rolling", rollingCluster}, {"leased-live", leasedCluster}, {"stuck", hungDisks}, {"weights", weighedCluster}, {"reads", readCosts}}},
+		{{
+			onBoth("live", liveCluster), onWeft("mixed", mixedCluster), onWeft("coded-live", codedCluster), onWeft("coded-rolling", rollingCluster),
+			onWeft("leased-live", leasedCluster), onWeft("stuck", hungDisks), onWeft("weights", weighedCluster), onBoth("reads", readCosts),
+		}},
 	}
 }
 
 // coded runs tests on a shim that turns coding on.
 func coded(chosen []selection) func(context.Context, *workdir, options) []row {
 	return func(ctx context.Context, w *workdir, o options) []row {
-		if o.core == coreUpstream {
-			return nil
-		}
 		rows := runTests(ctx, w, coreCoded, withoutOneDisk(chosen, o.coding))
 		for i := range rows {
 			rows[i].Name += codedFrom(o)
@@ -88,9 +98,6 @@ func without(chosen []selection, names []string) []selection {
 // leased runs tests on a shim that turns roster leases on.
 func leased(chosen []selection) func(context.Context, *workdir, options) []row {
 	return func(ctx context.Context, w *workdir, o options) []row {
-		if o.core == coreUpstream {
-			return nil
-		}
 		rows := runTests(ctx, w, coreLeased, without(chosen, append(slices.Clone(readsAsSigns), noPreVote...)))
 		for i := range rows {
 			rows[i].Name += withLeases
@@ -117,9 +124,6 @@ var noPreVote = []string{"TestApplyConfigChangeUpdatesConsistIndex", "TestProces
 
 // leaderLeased runs the tests that contradict responders with the leader's lease alone.
 func leaderLeased(ctx context.Context, w *workdir, o options) []row {
-	if o.core == coreUpstream {
-		return nil
-	}
 	rows := runTests(ctx, w, coreLeaderLeased, []selection{
 		{path: testsPath + "/integration", only: readsAsSigns[1:]},
 		{path: testsPath + "/integration/clientv3/connectivity", only: readsAsSigns[:1]},

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -107,9 +106,6 @@ func ignore[T any](_ T, err error) error { return err }
 var optionMistakes = []misuse{
 	{"no options", func(*testing.T, *misused) error { return ignore(weft.Open(weft.Options{})) }, weft.ErrInvalid, "Options.Cluster is 0"},
 	{"no directory", func(t *testing.T, c *misused) error { return c.open(t, func(o *weft.Options) { o.Dir = "" }) }, weft.ErrInvalid, "Options.Dir is empty"},
-	{"an id beyond the bound", func(t *testing.T, c *misused) error {
-		return c.open(t, func(o *weft.Options) { o.ID = weft.MaxID + 1 })
-	}, weft.ErrInvalid, "want 1 to 4611686018427387903"},
 	{"peers without this node", func(t *testing.T, c *misused) error {
 		return c.open(t, func(o *weft.Options) { o.Peers = map[uint64]string{2: "127.0.0.1:7000"} })
 	}, weft.ErrInvalid, "set Join"},
@@ -126,12 +122,6 @@ var optionMistakes = []misuse{
 	{"TLS files that are not there", func(t *testing.T, c *misused) error {
 		return c.open(t, func(o *weft.Options) { o.TLS = weft.TLS{Cert: "no.pem", Key: "no.key", CA: "no.ca"} })
 	}, os.ErrNotExist, "no.ca"},
-	{"an address that is taken", func(t *testing.T, c *misused) error {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer func() { require.NoError(t, l.Close()) }()
-		return c.open(t, func(o *weft.Options) { o.Listen = l.Addr().String() })
-	}, nil, "is another node running there?"},
 	{"a directory that is open, under another name", func(t *testing.T, c *misused) error {
 		o := c.all[1].options
 		o.Dir = filepath.Join(t.TempDir(), "link")

@@ -120,6 +120,7 @@ func TestPortThatIsTaken(t *testing.T) {
 	m.options.Listen, m.options.Cluster = other.Addr().String(), testCluster+9
 	_, err = weft.Open(m.options)
 	require.ErrorContains(t, err, other.Addr().String())
+	require.ErrorContains(t, err, "is another node running there?")
 	require.NoError(t, other.Close())
 	m.start(t)
 	require.Equal(t, 1, m.propose(t, "a line"))

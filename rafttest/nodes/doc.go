@@ -9,8 +9,8 @@
 //		// r.Story has the last lines; Run(42, ...) shows it all again.
 //	}
 //
-// Package rafttest, next door, runs cores, or replicas on a model of a disk, and
-// knows what Raft promises of their logs. Here nodes are as near to real ones as
+// Package rafttest, next door, runs cores on a model of a disk, and knows what Raft
+// promises of their logs. Here nodes are as near to real ones as
 // they can be in one goroutine, and are judged from outside.
 //
 // # What is real
