@@ -24,11 +24,18 @@ import (
 //
 // If an entry fails the check, the leader raises the entry by riders; if the leader
 // cannot, the change waits for members to release the entry.
+//
+// Another leader may commit the change, and does not check again. So the check is of all
+// that any leader may know to be committed, which this leader does when entries of earlier
+// terms are. And what passes must be so for good: riders count when their carrier is
+// committed, as the next leader may put other entries into its place.
 
 // memberCheck is the progress of the check for a change.
 type memberCheck struct {
 	*accounts
-	// askedAt is the tick of the last question for headers.
+	// earlier is the last entry of earlier terms, askedAt the tick of the last question for
+	// headers.
+	earlier uint64
 	askedAt int
 	checked
 }
@@ -38,7 +45,8 @@ type checked struct {
 	// voters are the voters to come; nil without a check.
 	voters quorum.MajorityConfig
 	// okTo is the index up to which all entries pass. An entry that passes once passes
-	// as long as the members are the same, because logs grow and nothing released comes back.
+	// as long as the members are the same, because nothing committed, and stored by a
+	// member, leaves its log before it is released, and nothing released comes back.
 	okTo uint64
 	// failedAt is the tick of the last failure, snapshotAt the tick of the last
 	// question for a snapshot, reportsAt that of the last question for reports.
@@ -58,7 +66,8 @@ type checked struct {
 const checkPage = 8 << 20
 
 // errLater: the log was read in this tick, and no carrier has been committed since; or the
-// host has compacted entries while they were read.
+// host has compacted entries while they were read; or entries of earlier terms are not
+// committed as far as this leader knows.
 var errLater = errors.New("the log is to be looked at later")
 
 // errUncovered refuses a change under which a majority could not decode a committed entry.
@@ -94,8 +103,8 @@ func (check *memberCheck) verdict(voters quorum.MajorityConfig) (v verdict) {
 	if v.okTo >= check.ledger.spans.last() {
 		return v // all entries behind are plain
 	}
-	if known.failedAt == check.ticks && check.log.Committed() < known.raisedTo {
-		v.err = errLater // or each proposal would have the log read
+	if check.log.Committed() < check.earlier || known.failedAt == check.ticks && check.log.Committed() < known.raisedTo {
+		v.err = errLater // nor is the log read for each proposal
 		return v
 	}
 	first := check.log.First()
@@ -197,21 +206,21 @@ func (check *memberCheck) passes(rec *record, voters quorum.MajorityConfig, comi
 
 // heldFor returns how many units of a committed entry a member is known to hold: all if
 // the member has released the entry; otherwise the units that the header assigns, and
-// riders in carriers of this leader that were sent to the member with the units; or,
-// with coming, the units that the member will hold.
+// riders in committed carriers of this leader that were sent to the member with the units;
+// or, with coming, the units that the member will hold.
 func (check *memberCheck) heldFor(rec *record, id uint64, coming bool) int {
 	if check.releasedBy(id) >= rec.id.Index {
 		return rec.hdr.D
 	}
-	match := check.match(id)
+	match, upTo := check.match(id), check.log.Committed()
 	if coming && check.follows(id) {
-		match = noLimit
+		match, upTo = noLimit, noLimit
 	}
 	sent := *rec
 	sent.raised = slices.DeleteFunc(slices.Clone(rec.raised), func(ra raise) bool {
 		return slices.Contains(ra.without, id)
 	})
-	return sent.holds(id, match, noLimit)
+	return sent.holds(id, match, upTo)
 }
 
 // wentWithout notes that a member is sent a carrier without the units of an entry.
