@@ -331,3 +331,31 @@ func joinLead(t *testing.T, rn *raft.RawNode, s *raft.MemoryStorage) {
 	drain(t, rn, s)
 	require.Equal(t, raft.StateLeader, rn.BasicStatus().RaftState, fmt.Sprint(rn.BasicStatus()))
 }
+
+// TestTornWinnerAmongMembersWithoutCoding: node 1 alone codes. It loses power, and with that its commit index, behind
+// two changes of which the other member that is alive has one. So only node 1 can win, with two changes not in force;
+// and the other does not answer the question for its commit index.
+func TestTornWinnerAmongMembersWithoutCoding(t *testing.T) {
+	g := newGroup(t, 3)
+	g.startPlain(2)
+	g.startPlain(3)
+	g.elect(3)
+	before := g.nodes[1].index
+	g.change(3, learn(4))
+	g.tick(2)
+	g.drop = func(m *pb.Message) bool { return m.GetTo() == 2 && m.GetType() == pb.MsgApp }
+	g.change(3, learn(5))
+	g.drop = nil
+	g.stop(3)
+	n := g.nodes[1]
+	hs, _, err := n.storage.InitialState()
+	require.NoError(t, err)
+	hs.Commit = &before
+	require.NoError(t, n.storage.SetHardState(hs))
+	n.index = 1
+	g.start(1)
+	g.tick(100)
+	require.NotZero(t, n.rn.BasicStatus().Lead)
+	g.propose(n.rn.BasicStatus().Lead, payload(1, 10))
+	g.requireApplied([][]byte{payload(1, 10)}, 1, 2)
+}

@@ -27,6 +27,8 @@ type Coder struct {
 	role     extend.Role
 	term     uint64
 
+	// silent are the members whose votes for this node in this term say that they do not code.
+	silent map[uint64]bool
 	// former is the last leader followed by this node.
 	former uint64
 	// heldBack is the last index at which CodingHeldBack was recorded, saidStuck the
@@ -40,6 +42,7 @@ func New(id uint64, cfg Config, log extend.Log, raft extend.View) *Coder {
 	p := newParts(id, cfg, log, raft)
 	return &Coder{
 		parts:  p,
+		silent: map[uint64]bool{},
 		intake: intake{payloads: p.payloads, accounts: p.accounts},
 		pushes: pushes{node: p.node, ledger: p.ledger, accounts: p.accounts, later: gossip.NewDeferred(cfg.GossipGap, cfg.GossipDelay)},
 	}
@@ -53,6 +56,9 @@ func (c *Coder) Turned(role extend.Role, term, lead uint64) {
 	if role == c.role && term == c.term {
 		return
 	}
+	if term != c.term {
+		c.silent = map[uint64]bool{}
+	}
 	c.role, c.term = role, term
 	c.acked, c.leads, c.recovery = ecraft.ID{}, nil, nil
 	c.wants.leader, c.payloads.pinsTail = nil, false
@@ -62,7 +68,7 @@ func (c *Coder) Turned(role extend.Role, term, lead uint64) {
 		c.leads = newLeading(&c.parts)
 		c.wants.leader = c.leads
 	case extend.Winner:
-		c.recovery = c.payloads.recover()
+		c.recovery = c.payloads.recover(c.silent)
 	case extend.Follower:
 		c.payloads.unpinAll()
 	}

@@ -32,6 +32,7 @@ func (c *Coder) Arrives(m *pb.Message) {
 			}
 		}
 	case pb.MsgVoteResp, pb.MsgPreVoteResp:
+		c.heardVote(m)
 		if c.raft.Role() != extend.Candidate {
 			return
 		}
@@ -41,6 +42,19 @@ func (c *Coder) Arrives(m *pb.Message) {
 			c.Ask(extend.Effect{Do: extend.Commit, ID: ecraft.ID{Term: m.GetLogTerm(), Index: m.GetIndex()}})
 		}
 		c.learnMembers(m)
+	}
+}
+
+// heardVote notes a vote of a member that does not code, and so will not answer this node as the
+// winner of the election.
+func (c *Coder) heardVote(m *pb.Message) {
+	if m.GetType() != pb.MsgVoteResp || m.GetReject() || m.GetTerm() != c.raft.Term() || saysThatItCodes(m) {
+		return
+	}
+	if c.recovery != nil {
+		c.recovery.said[m.GetFrom()] = true
+	} else {
+		c.silent[m.GetFrom()] = true
 	}
 }
 
@@ -134,6 +148,8 @@ func (c *Coder) Leaves(m *pb.Message) {
 			if term, err := c.log.Term(k); err == nil {
 				m.LogTerm, m.Index = &term, &k
 			}
+		} else {
+			m.LogTerm = new(c.raft.Term()) // see saysThatItCodes
 		}
 		if to != c.id {
 			m.Context = c.membersInForce()

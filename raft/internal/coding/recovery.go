@@ -6,6 +6,7 @@ package coding
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -32,7 +33,8 @@ type recovery struct {
 	*payloads
 	// answers are the members that have answered, by index of the entry.
 	answers map[uint64]map[uint64]bool
-	// said are the members that have answered at all.
+	// said are the members that have answered at all, or do not code: they have no units, and
+	// tell no commit index.
 	//
 	// Invariant: this node is among them, and each member in answers.
 	said map[uint64]bool
@@ -43,9 +45,10 @@ type recovery struct {
 	sinceAsk, taken int
 }
 
-// recover begins a recovery.
-func (p *payloads) recover() *recovery {
+// recover begins a recovery. The members in silent do not code.
+func (p *payloads) recover(silent map[uint64]bool) *recovery {
 	rc := &recovery{payloads: p, answers: map[uint64]map[uint64]bool{}, said: map[uint64]bool{p.id: true}, asked: map[uint64]int{}}
+	maps.Copy(rc.said, silent)
 	p.pinTail()
 	p.emit(Event{Kind: Recovery, Index: p.log.Committed() + 1, Count: len(p.lackingTail())})
 	rc.ask()

@@ -84,9 +84,9 @@ func (p report) encode() []byte {
 	return b
 }
 
-// saysThatItCodes reports whether an acknowledgement says without its Context that its sender
-// codes. The Context may be lost, as upstream's library leaves it empty. LogTerm is in use there,
-// in refusals; so in all other answers a node that codes has its term there.
+// saysThatItCodes reports whether an acknowledgement or a vote says without its Context that its
+// sender codes. The Context may be lost, as upstream's library leaves it empty. LogTerm is in use
+// there, in refusals; so in all other answers a node that codes has its term there.
 func saysThatItCodes(m *pb.Message) bool { return !m.GetReject() && m.GetLogTerm() != 0 }
 
 var errReport = errors.New("not a report")
