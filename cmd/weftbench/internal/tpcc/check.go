@@ -16,23 +16,23 @@ var errInconsistent = errors.New("not consistent")
 // check compares the replicas of each range, and checks the conditions of clause 3.3.2 on the state of
 // each: number i of each range's replicas are checked together, because payments and order lines
 // name rows of other ranges. The result is the number of replicas checked.
-func (w *sim) check() (replicas int, err error) {
-	for _, r := range w.ranges {
-		for _, m := range r.members {
-			if err := m.state.equal(r.leader.state); err != nil {
-				return 0, fmt.Errorf("range %d, node %d beside its leader: %w", r.id, m.ID, err)
+func check(sc scale, ranges [][]*state) (replicas int, err error) {
+	for i, all := range ranges {
+		for j, s := range all {
+			if err := s.equal(all[0]); err != nil {
+				return 0, fmt.Errorf("range %d, replica %d beside the first: %w", i+1, j+1, err)
 			}
 		}
 	}
 	for i := 0; ; i++ {
-		s, any := newSums(w.scale), false
-		for _, r := range w.ranges {
-			at := min(i, len(r.members)-1) // ranges with a node that is down have fewer
+		s, any := newSums(sc), false
+		for _, all := range ranges {
+			at := min(i, len(all)-1) // ranges with a node that is down have fewer
 			if i == at {
 				any = true
 				replicas++
 			}
-			r.members[at].state.each(s.add)
+			all[at].each(s.add)
 		}
 		if !any {
 			return replicas, nil

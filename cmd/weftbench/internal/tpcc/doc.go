@@ -10,8 +10,8 @@
 // A transaction declares its rows, and takes their locks in one order: by range, then by kind of row, then
 // by key, so that no two transactions wait for each other. The leader of a range has the range's lock
 // table, in memory; leaders do not change in a run, and a run in which one does fails. With all locks
-// held, the home range's leader evaluates the transaction on applied rows. A transaction with rows of
-// other ranges commits in two phases:
+// held, the home range's leader evaluates the transaction, on its own applied rows and on those that other leaders have
+// sent with their locks. A transaction with rows of other ranges commits in two phases:
 //
 //  1. each other range replicates its writes as an intent, which changes no row;
 //  2. the home range replicates the home writes, together with a record of the transaction. The
@@ -25,9 +25,11 @@
 //	rows.go       keys, rows, commands, and the state of a replica
 //	fill.go       the rows at the beginning
 //	locks.go      the lock table of a range
+//	request.go    what leaders ask of each other, and answer
 //	txn.go        the way of a transaction through its ranges
 //	profiles.go   what the five transactions read and write
 //	terminals.go  terminals, and the mix
-//	run.go        a run, and what is measured
+//	load.go       ranges, the transactions under way, and what is measured
+//	run.go        a run in virtual time
 //	check.go      the consistency conditions, on each replica's own state
 package tpcc

@@ -99,6 +99,9 @@ func (b *batch) put(key string, value []byte) {
 	b.puts = append(b.puts, value...)
 }
 
+// commandHead is the bytes of a command before its rows.
+const commandHead = 9
+
 func command(kind byte, txn uint64, puts []byte) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte{kind}, txn), puts...)
 }
@@ -153,10 +156,10 @@ func (s *state) apply(c []byte) error {
 }
 
 func (s *state) once(c []byte) error {
-	if len(c) < 9 {
+	if len(c) < commandHead {
 		return fmt.Errorf("%w: %d bytes", errCommand, len(c))
 	}
-	txn, puts := binary.BigEndian.Uint64(c[1:]), c[9:]
+	txn, puts := binary.BigEndian.Uint64(c[1:]), c[commandHead:]
 	switch c[0] {
 	case write:
 		return s.put(puts)
@@ -175,22 +178,38 @@ func (s *state) once(c []byte) error {
 }
 
 func (s *state) put(puts []byte) error {
+	return eachPut(puts, func(k string, v []byte) error {
+		s.own[k] = v
+		return nil
+	})
+}
+
+// eachPut takes the writes of a batch apart; a value of no bytes is nil.
+func eachPut(puts []byte, do func(key string, value []byte) error) error {
 	for len(puts) > 0 {
 		if len(puts) <= keyLen {
 			return fmt.Errorf("%w: a key of %d bytes", errCommand, len(puts))
 		}
-		k := string(puts[:keyLen])
-		n, size := binary.Uvarint(puts[keyLen:])
-		puts = puts[keyLen:]
-		if size <= 0 || uint64(len(puts)-size) < n {
-			return fmt.Errorf("%w: a row of %d bytes", errCommand, n)
+		v, rest, ok := cut(puts[keyLen:])
+		if !ok {
+			return fmt.Errorf("%w: %d bytes for a row", errCommand, len(puts)-keyLen)
 		}
-		v := puts[size : size+int(n)]
-		puts = puts[size+int(n):]
-		if n == 0 {
-			v = nil
+		if err := do(string(puts[:keyLen]), v); err != nil {
+			return err
 		}
-		s.own[k] = v
+		puts = rest
 	}
 	return nil
+}
+
+// cut takes bytes behind their length; none are nil.
+func cut(b []byte) (v, rest []byte, ok bool) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || uint64(len(b)-size) < n {
+		return nil, nil, false
+	}
+	if rest = b[size+int(n):]; n > 0 {
+		v = b[size : size+int(n)]
+	}
+	return v, rest, true
 }
