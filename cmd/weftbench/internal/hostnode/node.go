@@ -144,12 +144,12 @@ func (n *node) serve(ctx context.Context, address string) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
 		s, err := n.status(r.Context())
-		reply(w, s, err)
+		Reply(w, s, err)
 	})
-	mux.HandleFunc("GET /counts", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.counts(), nil) })
+	mux.HandleFunc("GET /counts", func(w http.ResponseWriter, _ *http.Request) { Reply(w, n.counts(), nil) })
 	mux.HandleFunc("POST /listen", func(w http.ResponseWriter, r *http.Request) {
 		address, err := n.listen(r.FormValue("kind"))
-		reply(w, address, err)
+		Reply(w, address, err)
 	})
 	mux.HandleFunc("POST /read", n.clients(func(ctx context.Context, _ []byte) (string, error) {
 		return n.read(ctx, rawnode.ReadOptions{})
@@ -157,6 +157,11 @@ func (n *node) serve(ctx context.Context, address string) error {
 	mux.HandleFunc("POST /write", n.clients(func(ctx context.Context, command []byte) (string, error) {
 		return "log", n.propose(ctx, command)
 	}))
+	return Serve(ctx, address, mux)
+}
+
+// Serve takes orders at an address until ctx ends.
+func Serve(ctx context.Context, address string, mux *http.ServeMux) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
@@ -170,7 +175,8 @@ func (n *node) serve(ctx context.Context, address string) error {
 	return nil
 }
 
-func reply(w http.ResponseWriter, v any, err error) {
+// Reply answers an order.
+func Reply(w http.ResponseWriter, v any, err error) {
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -185,11 +191,11 @@ func (n *node) clients(call func(context.Context, []byte) (by string, err error)
 		d, err2 := time.ParseDuration(r.FormValue("for"))
 		size, err3 := strconv.Atoi(r.FormValue("size"))
 		if err = errors.Join(err, err2, err3); err != nil {
-			reply(w, nil, err)
+			Reply(w, nil, err)
 			return
 		}
 		sum, err := loop(r.Context(), clients, d, func(ctx context.Context) (string, error) { return call(ctx, make([]byte, size)) })
-		reply(w, sum, err)
+		Reply(w, sum, err)
 	}
 }
 

@@ -18,7 +18,7 @@ type Node struct {
 	ID      uint64
 	Failed  bool
 	cpu     world.CPU
-	spent   time.Duration // of the processor, at the last tick
+	spent   time.Duration // as in World.spent, at the last tick
 	busy    float64       // share of the time between the last two ticks
 	out     card
 	entered time.Duration // when all packets have come in
@@ -39,7 +39,7 @@ type logWrite struct {
 func newNode(w *World, id uint64, failed bool) *Node {
 	n := &Node{w: w, ID: id, Failed: failed, members: map[uint64]*Member{}, disk: world.NewSpindle(&w.Agenda)}
 	n.out = card{n: n, conns: map[conn]*queue{}}
-	n.cpu.After, n.cpu.Wake = w.After, w.Costs.Wake
+	n.cpu.After, n.cpu.Wake, n.cpu.Share = w.After, w.Costs.Wake, w.share
 	if !failed {
 		w.After(w.draws.Within(0, tick), n.tick)
 	}
@@ -53,7 +53,8 @@ func (n *Node) Work(cost time.Duration, then func()) {
 
 func (n *Node) tick() {
 	n.w.After(tick, n.tick)
-	n.busy, n.spent = min((n.cpu.Spent-n.spent).Seconds()/tick.Seconds(), 1), n.cpu.Spent
+	spent := n.w.spent(n)
+	n.busy, n.spent = min((spent-n.spent).Seconds()/tick.Seconds(), 1), spent
 	n.Work(time.Duration((n.w.Costs.Second+n.w.Costs.WakeSecond).Seconds()*float64(tick)), func() {})
 	for _, m := range n.order {
 		m.Tick()
@@ -145,7 +146,7 @@ func (n *Node) write() {
 		for _, x := range round {
 			cost += x.cost
 		}
-		return cost, func() { n.disk.Do(syncTime, func() { n.written(round) }) }
+		return cost, func() { n.disk.Do(n.w.plan.Sync, func() { n.written(round) }) }
 	})
 }
 

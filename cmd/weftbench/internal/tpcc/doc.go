@@ -1,11 +1,13 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tpcc runs the five transactions of TPC-C in virtual time, as CockroachDB places them: a range
+// Package tpcc runs the five transactions of TPC-C, as CockroachDB places them: a range
 // is a Raft group with five replicas among the nodes, the leader of a range evaluates what concerns its
 // rows, and the writes of a transaction are one batch, and so one entry, in each range.
 //
-// Replicas are real ones, and all groups of a node share what the node has: see package machines.
+// In virtual time, replicas are real ones, and all groups of a node share what the node has: see package machines.
+// As five processes, nodes are those of package weft, and rows are in Pebble. Transactions, terminals and the check
+// are the same.
 //
 // A transaction declares its rows, and takes their locks in one order: by range, then by kind of row, then
 // by key, so that no two transactions wait for each other. The leader of a range has the range's lock
@@ -22,7 +24,7 @@
 // No transaction is rolled back behind phase 1: the one New-Order in a hundred with an unknown item ends
 // while it is evaluated. Recovery of a transaction whose home leader is lost is not run.
 //
-//	rows.go       keys, rows, commands, and the state of a replica
+//	rows.go       keys, rows, commands, and what these do
 //	fill.go       the rows at the beginning
 //	locks.go      the lock table of a range
 //	request.go    what leaders ask of each other, and answer
@@ -31,5 +33,7 @@
 //	terminals.go  terminals, and the mix
 //	load.go       ranges, the transactions under way, and what is measured
 //	run.go        a run in virtual time
+//	node.go       a node as a process, with the terminals of the ranges that it leads
+//	real.go       a run of such processes
 //	check.go      the consistency conditions, on each replica's own state
 package tpcc

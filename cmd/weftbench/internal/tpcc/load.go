@@ -74,10 +74,16 @@ func newLoad(p Plan, in surroundings) *load {
 	w := &load{surroundings: in, plan: p, step: 1, last: firstTxn, scale: scale{p.Ranges * p.PerRange, p.Customers, p.Items, p.Text}}
 	for i := range p.Ranges {
 		w.ranges = append(w.ranges, &ranged{
-			id: uint64(i) + 1, first: i * p.PerRange, locks: locks{rows: map[string]*lock{}, bug: p.bug}, held: map[uint64][]want{}, looked: map[[2]int]int{},
+			id: uint64(i) + 1, first: i * p.PerRange, locks: locks{rows: map[string]*lock{}, bug: p.Bug}, held: map[uint64][]want{}, looked: map[[2]int]int{},
 		})
 	}
 	return w
+}
+
+// leader returns the node that leads a range.
+func (p *Plan) leader(i int) uint64 {
+	nodes := p.placed(i)
+	return nodes[slices.IndexFunc(nodes, func(id uint64) bool { return id <= uint64(p.Nodes-p.Failed) })]
 }
 
 // placed returns the nodes of a range. The first that is not down leads.

@@ -39,6 +39,7 @@ func (s Side) coding() *raft.Coding {
 // Plan is a deployment and its load.
 type Plan struct {
 	Nodes, Ranges int
+	Processors    int // of one machine on which all nodes are processes, as in machines.Plan
 	PerRange      int // warehouses of a range
 	Leaders       int // so many nodes lead all ranges; 0: leaders are spread over all nodes
 	Failed        int // nodes that are down
@@ -48,10 +49,10 @@ type Plan struct {
 	Items         int
 	Text          int     // times as long as specified
 	Rate          float64 // of a node's link, bytes a second
-	Delay         time.Duration
+	Delay, Sync   time.Duration
 	Warm, Time    time.Duration
 	Seed          uint64
-	bug           bugKind
+	Bug           Bug
 }
 
 // Outcome is what was measured of a run.
@@ -79,10 +80,11 @@ type sim struct {
 // member is a replica of a range, with its state.
 type member struct {
 	*machines.Member
-	state *state
+	state state
+	rows  memory
 }
 
-func (m *member) view(do func(get func(key string) []byte)) { do(m.state.get) }
+func (m *member) view(do func(get func(key string) []byte)) { do(m.rows.get) }
 
 func (m *member) propose(command []byte, done func()) { m.Propose(command, done) }
 
@@ -110,7 +112,9 @@ func (w *sim) visit(home, other *ranged, ask request, then func(rows [][]byte)) 
 // newSim makes nodes and ranges, and waits until each range has its leader.
 func newSim(plan Plan, side Side) (*sim, error) {
 	w := &sim{side: side}
-	w.World = machines.New(machines.Plan{Nodes: plan.Nodes, Failed: plan.Failed, Rate: plan.Rate, Delay: plan.Delay, Seed: plan.Seed})
+	w.World = machines.New(machines.Plan{
+		Nodes: plan.Nodes, Failed: plan.Failed, Rate: plan.Rate, Delay: plan.Delay, Seed: plan.Seed, Processors: plan.Processors, Sync: plan.Sync,
+	})
 	w.load = newLoad(plan, w)
 	for i, r := range w.load.ranges {
 		if err := w.found(i, r); err != nil {
@@ -133,9 +137,10 @@ func (w *sim) found(i int, r *ranged) error {
 		if n.Failed {
 			continue
 		}
-		m := &member{state: newState(base, p.bug)}
+		m := &member{state: state{bug: p.Bug}, rows: memory{base, map[string][]byte{}}}
+		apply := func(command []byte) error { return m.state.apply(&m.rows, command) }
 		var err error
-		if m.Member, err = n.Join(machines.Place{Group: r.id, Peers: peers, Coding: w.side.coding(), Apply: m.state.apply}); err != nil {
+		if m.Member, err = n.Join(machines.Place{Group: r.id, Peers: peers, Coding: w.side.coding(), Apply: apply}); err != nil {
 			return err
 		}
 		members = append(members, m)
@@ -202,12 +207,12 @@ func Run(ctx context.Context, plan Plan, side Side) (o Outcome, err error) {
 	if w.Err() != nil {
 		return o, w.Err()
 	}
-	states := make([][]*state, len(w.members))
+	ranges := make([][]*kept, len(w.members))
 	for i, members := range w.members {
 		for _, m := range members {
-			states[i] = append(states[i], m.state)
+			ranges[i] = append(ranges[i], &kept{m.rows, m.state.commands})
 		}
 	}
-	o.Checked, err = check(w.load.scale, states)
+	o.Checked, err = check(w.load.scale, ranges)
 	return o, err
 }

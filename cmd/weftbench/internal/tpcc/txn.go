@@ -73,7 +73,11 @@ func (t *txn) find(k string) (row, bool) {
 	if v == nil {
 		return row{}, false
 	}
-	return decode(v), true
+	r, err := decode(v)
+	if err != nil {
+		t.w.Fail("a row of table %d: %w", k[0], err)
+	}
+	return r, err == nil
 }
 
 // put writes a row.
