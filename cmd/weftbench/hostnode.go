@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -12,48 +13,64 @@ import (
 	"github.com/weftraft/weft/cmd/weftbench/internal/hostnode"
 )
 
+// nodeFlags are those of all nodes of benchmarks.
+type nodeFlags struct {
+	cfg     hostnode.Config
+	peers   string
+	withEOF bool
+}
+
+func (f *nodeFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.Uint64Var(&f.cfg.ID, "id", 0, "this node, one of --peers")
+	flags.Uint64Var(&f.cfg.Cluster, "cluster", 1, "number of the cluster")
+	flags.StringVar(&f.peers, "peers", "", "all members, id=host:port,...")
+	flags.StringVar(&f.cfg.ClientListen, "client-listen", "", "where to listen for orders")
+	flags.StringVar(&f.cfg.Data, "data", "", "directory of this node's data")
+	flags.BoolVar(&f.withEOF, "exit-with-stdin", false, "stop when standard input ends")
+}
+
+// parse reads the flags, and returns the context of the node's run.
+func (f *nodeFlags) parse(cmd *cobra.Command) (ctx context.Context, err error) {
+	if f.cfg.Peers, err = nodes.ParsePeers("peers", f.peers); err != nil {
+		return nil, err
+	}
+	if f.cfg.Peers[f.cfg.ID] == "" {
+		return nil, fmt.Errorf("--id: %d, want a member named in --peers", f.cfg.ID)
+	}
+	if ctx = cmd.Context(); f.withEOF {
+		ctx = nodes.UntilEOF(ctx, cmd.InOrStdin())
+	}
+	return ctx, nil
+}
+
 // newHostNode is a node of "weftbench reads --real" and of "weftbench costs".
 func newHostNode() *cobra.Command {
 	var (
-		cfg     hostnode.Config
-		peers   string
+		node    nodeFlags
 		members string
-		withEOF bool
 	)
 	cmd := &cobra.Command{
 		Use:    "hostnode",
 		Short:  "Run one node of those whose reads and costs are measured",
 		Hidden: true,
 		Args:   cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if cfg.Peers, err = nodes.ParsePeers("peers", peers); err != nil {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, err := node.parse(cmd)
+			if err == nil && members != "" {
+				node.cfg.Members, err = nodes.ParsePeers("gateway-of", members)
+			}
+			if err != nil {
 				return err
 			}
-			if cfg.Peers[cfg.ID] == "" {
-				return fmt.Errorf("--id: %d, want a member named in --peers", cfg.ID)
-			}
-			if members != "" {
-				if cfg.Members, err = nodes.ParsePeers("gateway-of", members); err != nil {
-					return err
-				}
-			}
-			ctx := cmd.Context()
-			if withEOF {
-				ctx = nodes.UntilEOF(ctx, cmd.InOrStdin())
-			}
-			return hostnode.Run(ctx, cfg)
+			return hostnode.Run(ctx, node.cfg)
 		},
 	}
+	node.add(cmd)
 	flags := cmd.Flags()
-	flags.Uint64Var(&cfg.ID, "id", 0, "this node, one of --peers")
-	flags.Uint64Var(&cfg.Cluster, "cluster", 1, "number of the cluster")
-	flags.StringVar(&peers, "peers", "", "all members, id=host:port,...")
-	flags.StringVar(&cfg.ClientListen, "client-listen", "", "where to listen for orders")
-	flags.StringVar(&cfg.Data, "data", "", "directory of this node's data")
-	flags.BoolVar(&cfg.Leases, "leases", false, "roster leases, with all voters as responders")
-	flags.IntVar(&cfg.BatchBytes, "batch-bytes", 0, "bytes of commands that share an entry (default: 256 KiB)")
-	flags.BoolVar(&cfg.Shorten, "shorten", false, "shorten the log, as nodes do whose state is durable; the node cannot start again")
+	flags.BoolVar(&node.cfg.Leases, "leases", false, "roster leases, with all voters as responders")
+	flags.IntVar(&node.cfg.BatchBytes, "batch-bytes", 0, "bytes of commands that share an entry (default: 256 KiB)")
+	flags.BoolVar(&node.cfg.Shorten, "shorten", false, "shorten the log, as nodes do whose state is durable; the node cannot start again")
 	flags.StringVar(&members, "gateway-of", "", "be a gateway of these members, id=host:port,...")
-	flags.BoolVar(&withEOF, "exit-with-stdin", false, "stop when standard input ends")
 	return cmd
 }

@@ -100,8 +100,8 @@ func (e Etcd) Transfer(ctx context.Context, leader, to *Node) error {
 	return Ask(ctx, http.MethodPost, leader, "/v3/maintenance/transfer-leadership", fmt.Sprintf(`{"targetID":"%d"}`, s.ID), nil)
 }
 
-// maxAnswer bounds an answer of a node.
-const maxAnswer = 1 << 20
+// maxAnswer bounds an answer of a node, the largest of which has all rows of its state (weftbench tpccnode).
+const maxAnswer = 1 << 28
 
 // Ask asks a node by HTTP, and reads the answer, which is JSON, if it is wanted.
 func Ask(ctx context.Context, method string, n *Node, path, question string, answer any) error {

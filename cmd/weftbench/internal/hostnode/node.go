@@ -157,6 +157,11 @@ func (n *node) serve(ctx context.Context, address string) error {
 	mux.HandleFunc("POST /write", n.clients(func(ctx context.Context, command []byte) (string, error) {
 		return "log", n.propose(ctx, command)
 	}))
+	return Serve(ctx, address, mux)
+}
+
+// Serve takes orders at an address until ctx ends.
+func Serve(ctx context.Context, address string, mux *http.ServeMux) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return err

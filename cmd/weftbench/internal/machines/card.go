@@ -105,7 +105,9 @@ func (c *card) waiting(to uint64) (bytes int, known bool) {
 
 // enter takes the node's link in for a packet.
 func (n *Node) enter(bytes int, arrive func()) {
-	n.entered = max(n.entered, n.w.Now()) + n.w.sending(bytes)
+	if n.entered = max(n.entered, n.w.Now()); n.w.share == nil {
+		n.entered += n.w.sending(bytes)
+	}
 	n.w.At(n.entered, arrive)
 }
 

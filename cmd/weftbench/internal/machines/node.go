@@ -17,7 +17,7 @@ type Node struct {
 	w       *World
 	ID      uint64
 	Failed  bool
-	spent   time.Duration // of the processor, at the last tick
+	spent   time.Duration // as in World.spent, at the last tick
 	busy    float64       // share of the time between the last two ticks
 	out     card
 	entered time.Duration // when all packets have come in
@@ -26,8 +26,9 @@ type Node struct {
 }
 
 func newNode(w *World, id uint64, failed bool) *Node {
-	n := &Node{w: w, ID: id, Failed: failed, members: map[uint64]*Member{}, Process: NewProcess(&w.Run, &w.Costs, syncTime, fmt.Sprint("node ", id))}
+	n := &Node{w: w, ID: id, Failed: failed, members: map[uint64]*Member{}, Process: NewProcess(&w.Run, &w.Costs, w.plan.Sync, fmt.Sprint("node ", id))}
 	n.out = card{n: n, conns: map[conn]*queue{}}
+	n.CPU.Share = w.share
 	if !failed {
 		w.After(w.draws.Within(0, tick), n.tick)
 	}
@@ -36,7 +37,8 @@ func newNode(w *World, id uint64, failed bool) *Node {
 
 func (n *Node) tick() {
 	n.w.After(tick, n.tick)
-	n.busy, n.spent = min((n.CPU.Spent-n.spent).Seconds()/tick.Seconds(), 1), n.CPU.Spent
+	spent := n.w.spent(n)
+	n.busy, n.spent = min((spent-n.spent).Seconds()/tick.Seconds(), 1), spent
 	n.Idle(tick)
 	for _, m := range n.order {
 		m.Tick()

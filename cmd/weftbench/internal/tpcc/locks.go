@@ -12,7 +12,7 @@ type want struct {
 // locks is the lock table of a range. Locks of a row are given in the order in which they are wanted.
 type locks struct {
 	rows map[string]*lock
-	bug  bugKind
+	bug  Bug
 }
 
 type lock struct {

@@ -21,6 +21,7 @@ const (
 	lastOrders // the last order of a customer: an index
 	histories
 	records // of transactions over several ranges
+	intents // kept aside: the value is no row, but the writes of a batch
 )
 
 // The numbers of rows, by table.
@@ -68,15 +69,19 @@ func (r row) encode() []byte {
 	return append(b, r.text...)
 }
 
-func decode(b []byte) row {
-	r := row{n: make([]int64, b[0])}
-	b = b[1:]
-	for i := range r.n {
-		n, size := binary.Varint(b)
-		r.n[i], b = n, b[size:]
+func decode(b []byte) (r row, err error) {
+	if len(b) == 0 {
+		return r, fmt.Errorf("%w: a row of no bytes", errCommand)
 	}
-	r.text = b
-	return r
+	r.n, r.text = make([]int64, b[0]), b[1:]
+	for i := range r.n {
+		n, size := binary.Varint(r.text)
+		if size <= 0 {
+			return r, fmt.Errorf("%w: a row with %d numbers of %d", errCommand, i, len(r.n))
+		}
+		r.n[i], r.text = n, r.text[size:]
+	}
+	return r, nil
 }
 
 // The kinds of commands.
@@ -84,6 +89,7 @@ const (
 	write  = 'w' // rows, at once
 	intent = 'i' // rows, kept aside
 	commit = 'c' // the transaction's intent becomes rows
+	begin  = 'b' // the rows at the beginning
 )
 
 // batch is the writes of a transaction in a range.
@@ -99,52 +105,64 @@ func (b *batch) put(key string, value []byte) {
 	b.puts = append(b.puts, value...)
 }
 
+// commandHead is the bytes of a command before its rows.
+const commandHead = 9
+
 func command(kind byte, txn uint64, puts []byte) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte{kind}, txn), puts...)
 }
 
-// bugKind is a planted bug.
-type bugKind int
+// Bug is a planted bug.
+type Bug int
 
 // The bugs, each of which some condition must find.
 const (
-	noBug       bugKind = iota
-	lostIntent          // a commit drops the intent
-	doubleApply         // a command is applied once more behind the next
-	skippedLock         // nobody locks districts
+	noBug       Bug = iota
+	lostIntent      // a commit drops the intent
+	doubleApply     // a command is applied once more behind the next
+	skippedLock     // nobody locks districts
 )
 
-// state is what a replica has applied. All replicas begin with the same rows, which nobody changes.
-type state struct {
-	base, own map[string][]byte
-	intents   map[uint64][]byte
-	commands  int
-	bug       bugKind
-	last      []byte
+// store is where a replica has its rows. A row that is not there is nil.
+type store interface {
+	get(key string) []byte
+	set(key string, value []byte)
 }
 
-func newState(base map[string][]byte, bug bugKind) *state {
-	return &state{base: base, own: map[string][]byte{}, intents: map[uint64][]byte{}, bug: bug}
-}
+// memory is rows in memory. All replicas begin with the same rows, which nobody changes.
+type memory struct{ base, own map[string][]byte }
 
-// get returns a row, or nil.
-func (s *state) get(key string) []byte {
-	if v, ok := s.own[key]; ok {
+func (m *memory) get(key string) []byte {
+	if v, ok := m.own[key]; ok {
 		return v
 	}
-	return s.base[key]
+	return m.base[key]
+}
+
+func (m *memory) set(key string, value []byte) {
+	if m.own[key] = value; value == nil && m.base[key] == nil {
+		delete(m.own, key)
+	}
+}
+
+// state applies commands to rows.
+type state struct {
+	commands int
+	bug      Bug
+	fill     func() map[string][]byte // returns the rows at the beginning
+	last     []byte
 }
 
 var errCommand = errors.New("not a command of this state")
 
 // apply applies a committed command.
-func (s *state) apply(c []byte) error {
-	if err := s.once(c); err != nil {
+func (s *state) apply(rows store, c []byte) error {
+	if err := s.once(rows, c); err != nil {
 		return err
 	}
 	s.commands++
 	if s.bug == doubleApply && s.commands%8 == 0 {
-		if err := s.once(s.last); err != nil {
+		if err := s.once(rows, s.last); err != nil {
 			return err
 		}
 	}
@@ -152,45 +170,66 @@ func (s *state) apply(c []byte) error {
 	return nil
 }
 
-func (s *state) once(c []byte) error {
-	if len(c) < 9 {
+func (s *state) once(rows store, c []byte) error {
+	if len(c) < commandHead {
 		return fmt.Errorf("%w: %d bytes", errCommand, len(c))
 	}
-	txn, puts := binary.BigEndian.Uint64(c[1:]), c[9:]
+	puts, aside := c[commandHead:], string(append([]byte{intents}, append(c[1:commandHead:commandHead], 0)...))
 	switch c[0] {
+	case begin:
+		for k, v := range s.fill() {
+			rows.set(k, v)
+		}
+		return nil
 	case write:
-		return s.put(puts)
+		return put(rows, puts)
 	case intent:
-		s.intents[txn] = puts
+		rows.set(aside, puts)
 		return nil
 	case commit:
-		kept := s.intents[txn]
-		delete(s.intents, txn)
+		kept := rows.get(aside)
+		rows.set(aside, nil)
 		if s.bug == lostIntent {
 			return nil
 		}
-		return s.put(kept)
+		return put(rows, kept)
 	}
 	return fmt.Errorf("%w: kind %q", errCommand, c[0])
 }
 
-func (s *state) put(puts []byte) error {
+func put(rows store, puts []byte) error {
+	return eachPut(puts, func(k string, v []byte) error {
+		rows.set(k, v)
+		return nil
+	})
+}
+
+// eachPut takes the writes of a batch apart; a value of no bytes is nil.
+func eachPut(puts []byte, do func(key string, value []byte) error) error {
 	for len(puts) > 0 {
 		if len(puts) <= keyLen {
 			return fmt.Errorf("%w: a key of %d bytes", errCommand, len(puts))
 		}
-		k := string(puts[:keyLen])
-		n, size := binary.Uvarint(puts[keyLen:])
-		puts = puts[keyLen:]
-		if size <= 0 || uint64(len(puts)-size) < n {
-			return fmt.Errorf("%w: a row of %d bytes", errCommand, n)
+		v, rest, ok := cut(puts[keyLen:])
+		if !ok {
+			return fmt.Errorf("%w: %d bytes for a row", errCommand, len(puts)-keyLen)
 		}
-		v := puts[size : size+int(n)]
-		puts = puts[size+int(n):]
-		if n == 0 {
-			v = nil
+		if err := do(string(puts[:keyLen]), v); err != nil {
+			return err
 		}
-		s.own[k] = v
+		puts = rest
 	}
 	return nil
+}
+
+// cut takes bytes behind their length; none are nil.
+func cut(b []byte) (v, rest []byte, ok bool) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || uint64(len(b)-size) < n {
+		return nil, nil, false
+	}
+	if rest = b[size+int(n):]; n > 0 {
+		v = b[size : size+int(n)]
+	}
+	return v, rest, true
 }

@@ -9,8 +9,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/machines"
 	"github.com/weftraft/weft/ecraft"
-	"github.com/weftraft/weft/internal/lab"
-	"github.com/weftraft/weft/internal/world"
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -40,6 +39,7 @@ func (s Side) coding() *raft.Coding {
 // Plan is a deployment and its load.
 type Plan struct {
 	Nodes, Ranges int
+	Processors    int // of one machine on which all nodes are processes, as in machines.Plan
 	PerRange      int // warehouses of a range
 	Leaders       int // so many nodes lead all ranges; 0: leaders are spread over all nodes
 	Failed        int // nodes that are down
@@ -49,10 +49,10 @@ type Plan struct {
 	Items         int
 	Text          int     // times as long as specified
 	Rate          float64 // of a node's link, bytes a second
-	Delay         time.Duration
+	Delay, Sync   time.Duration
 	Warm, Time    time.Duration
 	Seed          uint64
-	bug           bugKind
+	Bug           Bug
 }
 
 // Outcome is what was measured of a run.
@@ -69,61 +69,55 @@ type Outcome struct {
 	Checked   int     // replicas on whose state the conditions hold
 }
 
-// sim is a run.
+// sim is a run in virtual time. Its leader is the first of a range's members.
 type sim struct {
 	*machines.World
-	plan   Plan
-	side   Side
-	scale  scale
-	ranges []*ranged
-
-	txns    uint64
-	active  int
-	ending  bool
-	counts  bool
-	took    [kinds][]time.Duration
-	payload []int
-}
-
-// ranged is a range: warehouses, their Raft group, and what its leader keeps in memory.
-type ranged struct {
-	id      uint64
-	first   int // warehouse
-	members []*member
-	leader  *member
-	locks   locks
-	looked  map[[2]int]int // where the oldest open order of a district was seen
+	load    *load
+	side    Side
+	members [][]*member // by range
 }
 
 // member is a replica of a range, with its state.
 type member struct {
 	*machines.Member
-	w     *sim
-	state *state
+	state state
+	rows  memory
 }
 
-// propose has the range replicate a command, and calls done when the leader has applied it.
-func (m *member) propose(command []byte, done func()) {
-	if m.w.counts {
-		m.w.payload = append(m.w.payload, len(command))
-	}
-	m.Propose(command, done)
-}
+func (m *member) view(do func(get func(key string) []byte)) { do(m.rows.get) }
 
-func (w *sim) rangeOf(warehouse int) *ranged { return w.ranges[warehouse/w.plan.PerRange] }
+func (m *member) propose(command []byte, done func()) { m.Propose(command, done) }
 
-func (w *sim) done(t *txn) {
-	if w.counts {
-		w.took[t.kind] = append(w.took[t.kind], w.Now()-t.begun)
+func (w *sim) leader(r *ranged) *member { return w.members[r.id-1][0] }
+
+func (w *sim) work(at *ranged, cost time.Duration, then func()) { w.leader(at).Node.Work(cost, then) }
+
+func (w *sim) visit(home, other *ranged, ask request, then func(rows [][]byte)) {
+	from, to := w.leader(home).Node, w.leader(other).Node
+	if from == to {
+		w.load.serve(other, ask, then)
+		return
 	}
+	from.Call(to, wire.ClassAppend, ask.size(), func() {
+		w.load.serve(other, ask, func(rows [][]byte) {
+			bytes := askBytes
+			for _, r := range rows {
+				bytes += len(r)
+			}
+			to.Call(from, wire.ClassAppend, bytes, func() { then(rows) })
+		})
+	})
 }
 
 // newSim makes nodes and ranges, and waits until each range has its leader.
 func newSim(plan Plan, side Side) (*sim, error) {
-	w := &sim{plan: plan, side: side, scale: scale{plan.Ranges * plan.PerRange, plan.Customers, plan.Items, plan.Text}}
-	w.World = machines.New(machines.Plan{Nodes: plan.Nodes, Failed: plan.Failed, Rate: plan.Rate, Delay: plan.Delay, Seed: plan.Seed})
-	for i := range plan.Ranges {
-		if err := w.found(i); err != nil {
+	w := &sim{side: side}
+	w.World = machines.New(machines.Plan{
+		Nodes: plan.Nodes, Failed: plan.Failed, Rate: plan.Rate, Delay: plan.Delay, Seed: plan.Seed, Processors: plan.Processors, Sync: plan.Sync,
+	})
+	w.load = newLoad(plan, w)
+	for i, r := range w.load.ranges {
+		if err := w.found(i, r); err != nil {
 			return nil, err
 		}
 	}
@@ -133,44 +127,33 @@ func newSim(plan Plan, side Side) (*sim, error) {
 	return w, w.Err()
 }
 
-// found begins a range: its leader is the first of its nodes that is not down.
-func (w *sim) found(i int) error {
-	p := &w.plan
-	first := i % p.Nodes
-	if p.Leaders > 0 {
-		first = i % p.Leaders
-	}
-	r := &ranged{id: uint64(i) + 1, first: i * p.PerRange, locks: locks{rows: map[string]*lock{}, bug: p.bug}, looked: map[[2]int]int{}}
-	base := w.scale.fill(p.Seed, r.first, p.PerRange)
-	var peers []uint64
-	for j := range replicas {
-		at := (first + j) % p.Nodes
-		if p.Leaders > 0 && j > 0 { // the others are spread over all nodes behind the leader
-			at = (first + 1 + (i/p.Leaders*(replicas-1)+j-1)%(p.Nodes-1)) % p.Nodes
-		}
-		peers = append(peers, uint64(at)+1)
-	}
-	w.ranges = append(w.ranges, r)
+// found begins a range.
+func (w *sim) found(i int, r *ranged) error {
+	p := &w.load.plan
+	base, peers := w.load.scale.fill(p.Seed, r.first, p.PerRange), p.placed(i)
+	var members []*member
 	for _, id := range peers {
 		n := w.Nodes[id-1]
 		if n.Failed {
 			continue
 		}
-		m := &member{w: w, state: newState(base, p.bug)}
+		m := &member{state: state{bug: p.Bug}, rows: memory{base, map[string][]byte{}}}
+		apply := func(command []byte) error { return m.state.apply(&m.rows, command) }
 		var err error
-		if m.Member, err = n.Join(machines.Place{Group: r.id, Peers: peers, Coding: w.side.coding(), Apply: m.state.apply}); err != nil {
+		if m.Member, err = n.Join(machines.Place{Group: r.id, Peers: peers, Coding: w.side.coding(), Apply: apply}); err != nil {
 			return err
 		}
-		r.members = append(r.members, m)
+		members = append(members, m)
 	}
-	r.leader = r.members[0]
-	r.leader.Campaign()
+	w.members = append(w.members, members)
+	r.lead = members[0]
+	members[0].Campaign()
 	return nil
 }
 
 func (w *sim) led() bool {
-	for _, r := range w.ranges {
-		if !r.leader.Leads() {
+	for _, members := range w.members {
+		if !members[0].Leads() {
 			return false
 		}
 	}
@@ -179,12 +162,12 @@ func (w *sim) led() bool {
 
 // quiet reports whether no transaction is under way, and each replica has applied all.
 func (w *sim) quiet() bool {
-	if w.active > 0 {
+	if w.load.active > 0 {
 		return false
 	}
-	for _, r := range w.ranges {
-		for _, m := range r.members {
-			if m.Applied != r.leader.Applied {
+	for _, members := range w.members {
+		for _, m := range members {
+			if m.Applied != members[0].Applied {
 				return false
 			}
 		}
@@ -201,22 +184,14 @@ func Run(ctx context.Context, plan Plan, side Side) (o Outcome, err error) {
 	if err != nil {
 		return o, err
 	}
-	for i := range w.scale.warehouses * plan.Terminals {
-		x := &terminal{w: w, warehouse: i % w.scale.warehouses, draws: world.NewDraws(plan.Seed, 1000+uint64(i))}
-		x.district = i / w.scale.warehouses % perWarehouse
-		spread := time.Millisecond
-		if plan.Think {
-			spread = plan.Warm
-		}
-		w.After(settled+x.draws.Within(0, spread), x.next)
-	}
+	w.load.begin()
 	w.Pass(settled + plan.Warm)
-	w.counts = true
+	w.load.counts = true
 	sent, spent := w.Usage()
 	w.Pass(plan.Time)
-	w.counts, w.ending = false, true
+	w.load.counts, w.load.ending = false, true
 	after, spentAfter := w.Usage()
-	w.measure(&o)
+	o = w.load.measure()
 	for i := range sent {
 		bytes := float64(after[i] - sent[i])
 		o.Wire += bytes / plan.Time.Seconds()
@@ -224,7 +199,7 @@ func Run(ctx context.Context, plan Plan, side Side) (o Outcome, err error) {
 		o.Processor = max(o.Processor, (spentAfter[i]-spent[i]).Seconds()/plan.Time.Seconds())
 	}
 	if !w.Until(time.Minute, w.quiet) {
-		w.Fail("%d transactions do not end, or replicas lag", w.active)
+		w.Fail("%d transactions do not end, or replicas lag", w.load.active)
 	}
 	if w.Err() == nil && !w.led() {
 		w.Fail("a leader has changed")
@@ -232,25 +207,12 @@ func Run(ctx context.Context, plan Plan, side Side) (o Outcome, err error) {
 	if w.Err() != nil {
 		return o, w.Err()
 	}
-	o.Checked, err = w.check()
-	return o, err
-}
-
-// settled is the time in which leaders learn that their members take units.
-const settled = time.Second
-
-func (w *sim) measure(o *Outcome) {
-	var all []time.Duration
-	for kind, took := range w.took {
-		o.Counts[kind] = len(took)
-		sum := time.Duration(0)
-		for _, d := range took {
-			sum += d
+	ranges := make([][]*kept, len(w.members))
+	for i, members := range w.members {
+		for _, m := range members {
+			ranges[i] = append(ranges[i], &kept{m.rows, m.state.commands})
 		}
-		o.Means[kind] = sum / time.Duration(max(len(took), 1))
-		all = append(all, took...)
 	}
-	o.NewOrders = float64(o.Counts[newOrder]) / w.plan.Time.Minutes()
-	o.All = float64(len(all)) / w.plan.Time.Seconds()
-	o.P50, o.P99, o.Payloads = lab.Quantile(all, 0.5), lab.Quantile(all, 0.99), w.payload
+	o.Checked, err = check(w.load.scale, ranges)
+	return o, err
 }

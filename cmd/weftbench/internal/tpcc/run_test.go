@@ -62,9 +62,9 @@ func TestSecondRunPrintsTheSame(t *testing.T) {
 }
 
 func TestPlantedBugsBreakConditions(t *testing.T) {
-	for _, bug := range []bugKind{lostIntent, doubleApply, skippedLock} {
+	for _, bug := range []Bug{lostIntent, doubleApply, skippedLock} {
 		p := small()
-		p.bug = bug
+		p.Bug = bug
 		_, err := Run(t.Context(), p, Full)
 		require.ErrorIs(t, err, errInconsistent, "bug %d", bug)
 		t.Log(err)

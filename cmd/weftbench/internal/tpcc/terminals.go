@@ -20,7 +20,7 @@ var (
 
 // terminal is a closed loop. Its transactions are drawn from a deck of cards, as clause 5.2.4.2 allows.
 type terminal struct {
-	w                   *sim
+	w                   *load
 	warehouse, district int
 	draws               world.Draws
 	deck                []int
@@ -58,8 +58,9 @@ func (x *terminal) next() {
 }
 
 func (x *terminal) begin(kind int) {
-	x.w.txns++
-	t := &txn{w: x.w, id: firstTxn + x.w.txns, kind: kind, home: x.w.rangeOf(x.warehouse), begun: x.w.Now()}
+	x.w.active++
+	x.w.last += x.w.step
+	t := &txn{w: x.w, id: x.w.last, kind: kind, home: x.w.rangeOf(x.warehouse), begun: x.w.Now(), locked: map[string][]byte{}}
 	[kinds]func(*txn){x.newOrder, x.payment, x.orderStatus, x.delivery, x.stockLevel}[kind](t)
 	t.answer = func() {
 		x.w.done(t)

@@ -9,12 +9,11 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
-	"github.com/weftraft/weft/internal/wire"
 )
 
 // txn is a transaction under way.
 type txn struct {
-	w     *sim
+	w     *load
 	id    uint64
 	kind  int
 	home  *ranged
@@ -26,6 +25,8 @@ type txn struct {
 	evaluate func(t *txn)
 	batches  []*batch
 	answer   func()
+	get      func(key string) []byte // rows of the home range, while more and evaluate run
+	locked   map[string][]byte       // rows of other ranges
 }
 
 // part is a transaction's part in a range.
@@ -50,7 +51,7 @@ func (t *txn) want(w int, k string, exclusive bool) {
 	p.wants = append(p.wants, want{k, exclusive})
 }
 
-// read returns a row of the leader's state. The row must be there.
+// read returns a row. The row must be there.
 func (t *txn) read(k string) row {
 	r, ok := t.find(k)
 	if !ok {
@@ -61,13 +62,22 @@ func (t *txn) read(k string) row {
 	return r
 }
 
+// find looks for a row of the home range, or for one of another range that is locked.
 func (t *txn) find(k string) (row, bool) {
 	_, w, _, _ := parts(k)
-	v := t.w.rangeOf(w).leader.state.get(k)
+	get := t.get
+	if t.w.rangeOf(w) != t.home {
+		get = func(k string) []byte { return t.locked[k] }
+	}
+	v := get(k)
 	if v == nil {
 		return row{}, false
 	}
-	return decode(v), true
+	r, err := decode(v)
+	if err != nil {
+		t.w.Fail("a row of table %d: %w", k[0], err)
+	}
+	return r, err == nil
 }
 
 // put writes a row.
@@ -90,57 +100,42 @@ func (t *txn) batch(k string) *batch {
 
 // start begins a transaction at the home range's leader.
 func (t *txn) start() {
-	t.w.active++
 	slices.SortFunc(t.parts, func(a, b *part) int { return int(a.r.id) - int(b.r.id) })
 	for _, p := range t.parts {
 		slices.SortFunc(p.wants, func(a, b want) int { return strings.Compare(a.key, b.key) })
 	}
-	t.home.leader.Node.Work(t.w.Costs.RPC, func() { t.lock(0) })
+	t.w.work(t.home, costs.Fitted.RPC, func() { t.lock(0) })
 }
-
-// The bytes of a request for a lock or of an answer, beside rows.
-const askBytes = 64
 
 // lock takes the locks of a range, and goes on to the next.
 func (t *txn) lock(i int) {
 	if i == len(t.parts) {
-		t.locked()
+		t.run()
 		return
 	}
-	p, rows := t.parts[i], 0
-	t.visit(p.r, askBytes+keyLen*len(p.wants), func(done func()) {
-		p.r.locks.all(p.wants, func() {
-			for _, w := range p.wants {
-				rows += len(p.r.leader.state.get(w.key))
-			}
-			done()
-		})
-	}, func() int { return askBytes + rows }, func() { t.lock(i + 1) })
-}
-
-// visit works at a range's leader, and comes back to the home range's.
-func (t *txn) visit(r *ranged, bytes int, do func(done func()), back func() int, then func()) {
-	from, to := t.home.leader.Node, r.leader.Node
-	if from == to {
-		do(then)
+	p, next := t.parts[i], func() { t.lock(i + 1) }
+	if p.r == t.home {
+		t.home.lock(t.id, p.wants, next)
 		return
 	}
-	from.Call(to, wire.ClassAppend, bytes, func() { do(func() { to.Call(from, wire.ClassAppend, back(), then) }) })
+	t.w.visit(t.home, p.r, request{kind: lockRows, txn: t.id, wants: p.wants}, func(rows [][]byte) {
+		for i, w := range p.wants {
+			t.locked[w.key] = rows[i]
+		}
+		next()
+	})
 }
 
-func short() int { return askBytes }
-
-// locked evaluates, and writes.
-func (t *txn) locked() {
+// run evaluates, and writes.
+func (t *txn) run() {
 	if t.more != nil {
-		wants := t.more(t)
+		var wants []want
+		t.look(func() { wants = t.more(t) })
 		t.more = nil
-		i := slices.IndexFunc(t.parts, func(p *part) bool { return p.r == t.home })
-		t.parts[i].wants = append(t.parts[i].wants, wants...)
-		t.home.locks.all(wants, t.locked)
+		t.home.lock(t.id, wants, t.run)
 		return
 	}
-	t.evaluate(t)
+	t.look(func() { t.evaluate(t) })
 	bytes := 0
 	for _, b := range t.batches {
 		bytes += len(b.puts)
@@ -149,14 +144,22 @@ func (t *txn) locked() {
 		t.put(key(records, t.home.first, 0, int(t.id), 0), nil, int64(len(t.batches)))
 	}
 	slices.SortFunc(t.batches, func(a, b *batch) int { return int(a.r.id) - int(b.r.id) })
-	t.home.leader.Node.Work(costs.PerKiB(bytes, t.w.Costs.CallKiB), func() { t.prepare(0) })
+	t.w.work(t.home, costs.PerKiB(bytes, costs.Fitted.CallKiB), func() { t.prepare(0) })
+}
+
+// look does something that reads rows of the home range.
+func (t *txn) look(do func()) {
+	t.home.lead.view(func(get func(string) []byte) {
+		t.get = get
+		do()
+	})
 }
 
 // prepare has the other ranges keep their intents, and then commits at home.
 func (t *txn) prepare(i int) {
 	if i == len(t.batches) {
 		if home := t.of(t.home); home != nil {
-			t.home.leader.propose(command(write, t.id, home.puts), t.committed)
+			t.w.propose(t.home, command(write, t.id, home.puts), t.committed)
 		} else {
 			t.committed()
 		}
@@ -167,8 +170,7 @@ func (t *txn) prepare(i int) {
 		next()
 		return
 	}
-	c := command(intent, t.id, b.puts)
-	t.visit(b.r, askBytes+len(c), func(done func()) { b.r.leader.propose(c, done) }, short, next)
+	t.w.visit(t.home, b.r, request{kind: intent, txn: t.id, puts: b.puts}, func([][]byte) { next() })
 }
 
 func (t *txn) of(r *ranged) *batch {
@@ -190,16 +192,14 @@ func (t *txn) committed() {
 		}
 	}
 	for _, p := range t.parts {
-		free := func() { p.r.locks.free(p.wants) }
 		switch {
 		case p.r == t.home:
-			free()
+			p.r.free(t.id)
 			ended()
 		case t.of(p.r) == nil:
-			t.visit(p.r, askBytes, func(done func()) { free(); done() }, short, ended)
+			t.w.visit(t.home, p.r, request{kind: letGo, txn: t.id}, func([][]byte) { ended() })
 		default:
-			c := command(commit, t.id, nil)
-			t.visit(p.r, askBytes, func(done func()) { p.r.leader.propose(c, func() { free(); done() }) }, short, ended)
+			t.w.visit(t.home, p.r, request{kind: commit, txn: t.id}, func([][]byte) { ended() })
 		}
 	}
 }
