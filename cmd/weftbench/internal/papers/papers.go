@@ -9,7 +9,7 @@
 //	grid.go        figures by group and side: table, chart, and how Weft compares
 //	crossword.go, flexraft.go, bodega.go, compartments.go
 //	               the rows of a paper; *_run.go has the functions
-//	tpcc_run.go    transactions over ranges
+//	tpcc_run.go    transactions over ranges, in virtual time and by processes
 //	cores.go       real cores whose leader or follower is lost
 //	real_run.go    processes of kvdemo beside the simulation of the same setting
 //	page.go        the pages in docs

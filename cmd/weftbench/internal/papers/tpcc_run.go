@@ -5,6 +5,9 @@ package papers
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -28,7 +31,9 @@ type deployment struct {
 
 func (d deployment) words() string {
 	leaders := "all nodes lead"
-	if d.leaders > 0 {
+	if d.leaders == 1 {
+		leaders = "one node leads"
+	} else if d.leaders > 0 {
 		leaders = fmt.Sprintf("%d nodes lead", d.leaders)
 	}
 	words := fmt.Sprintf("text %dx, %d Mbit/s, %s, %d failed", d.text, d.mbit, leaders, d.failed)
@@ -99,6 +104,86 @@ func byTransactions(b *Bench) (*Result, error) {
 	}
 	last := &res.Tables[len(res.Tables)-1]
 	last.Notes = []string{fmt.Sprintf("At the end of each run the conditions 1 to 10 and 12 of clause 3.3.2 hold on the state of each replica (%d in all), and the replicas of a range are equal.", checked)}
+	return res, nil
+}
+
+// onThisMachine is a deployment of five nodes, as processes or in virtual time.
+func (b *Bench) onThisMachine(d deployment) tpcc.Plan {
+	p := b.transactions(d)
+	p.Nodes, p.Ranges, p.PerRange, p.Terminals, p.Items, p.Warm, p.Time = 5, 10, 1, 5, 500, 500*ms, 2500*ms
+	p.Processors, p.Delay, p.Sync = runtime.NumCPU(), 10*us, ms // of the simulation
+	if b.Short {
+		p.Ranges, p.Customers, p.Items, p.Warm, p.Time = 5, 10, 100, 100*ms, 200*ms
+	}
+	return p
+}
+
+// transactionsByProcesses runs deployments by processes that send at most 100 Mbit/s each, beside a simulation of the same.
+func transactionsByProcesses(b *Bench) (*Result, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	deployments := []deployment{{text: 1}, {text: 8}, {text: 8, leaders: 1}, {text: 8, failed: 1}, {text: 8, failed: 2}}
+	if b.Short {
+		deployments = deployments[3:4]
+	}
+	figures := []struct {
+		title, format string
+		of            func(tpcc.Outcome) float64
+	}{
+		{"transactions a second", "%.0f", func(o tpcc.Outcome) float64 { return o.All }},
+		{"New-Orders a minute", "%.0f", func(o tpcc.Outcome) float64 { return o.NewOrders }},
+		{"latency, median, ms", "%.1f", func(o tpcc.Outcome) float64 { return millis(o.P50) }},
+		{"latency, 99%, ms", "%.1f", func(o tpcc.Outcome) float64 { return millis(o.P99) }},
+		{"the most loaded link, % of its rate", "%.0f", func(o tpcc.Outcome) float64 { return 100 * o.Busiest }},
+	}
+	res, checked := &Result{Says: "transactions a second of Weft over full copies"}, 0
+	for _, f := range figures {
+		res.Tables = append(res.Tables, lab.Table{Title: f.title, Rows: [][]string{{"deployment", replication[0].name, replication[1].name, replication[2].name, "Weft over full copies", "simulated"}}})
+	}
+	for _, d := range deployments {
+		d.mbit = 100
+		var (
+			plan      = b.onThisMachine(d)
+			measured  [3][]tpcc.Outcome
+			simulated [2]tpcc.Outcome
+		)
+		err := lab.Turns(b.Rounds, len(replication), func(_, side int) error {
+			o, err := lab.Again(func() (tpcc.Outcome, error) {
+				return tpcc.RunProcesses(b.Ctx, self, filepath.Join(b.Dir, "tpcc"), tpcc.Setting{Plan: plan, Side: replication[side].side})
+			})
+			measured[side], checked = append(measured[side], o), checked+o.Checked
+			return err
+		})
+		for side := range simulated {
+			if err == nil {
+				simulated[side], err = tpcc.Run(b.Ctx, plan, replication[side].side)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", d.words(), err)
+		}
+		fmt.Fprintln(b.Progress, d.words())
+		for i, f := range figures {
+			row, rounds := []string{d.words()}, [3]lab.Rounds{}
+			for side := range replication {
+				rounds[side] = lab.RoundsOf(measured[side], f.of)
+				row = append(row, rounds[side].Text(f.format))
+			}
+			ratio, sim := rounds[0].Ratio(rounds[1]), fmt.Sprintf("%.2fx", f.of(simulated[0])/f.of(simulated[1]))
+			res.Tables[i].Rows = append(res.Tables[i].Rows, append(row, ratio.Text("%.2fx"), sim))
+			if i == 0 {
+				res.Says += fmt.Sprintf("; %s: %.2fx, simulated %s", d.words(), ratio.Median(), sim)
+			}
+		}
+	}
+	p := b.onThisMachine(deployment{})
+	res.Tables[len(figures)-1].Notes = []string{
+		fmt.Sprintf("Five processes over package `weft`, with rows in Pebble: %d ranges with a warehouse and %d terminals each, %d customers a district and %d items; terminals are in the process that leads, and rounds last %v. "+
+			"What leaders ask of each other travels on the links that have the rate. Links in have no bound; the simulation knows neither what coding takes of a processor nor what Pebble does.", p.Ranges, p.Terminals, p.Customers, p.Items, p.Time),
+		fmt.Sprintf("At the end of each run the conditions 1 to 10 and 12 of clause 3.3.2 hold on the state of each replica (%d in all), and the replicas of a range are equal.", checked),
+	}
 	return res, nil
 }
 
