@@ -110,7 +110,7 @@ func byTransactions(b *Bench) (*Result, error) {
 // onThisMachine is a deployment of five nodes, as processes or in virtual time.
 func (b *Bench) onThisMachine(d deployment) tpcc.Plan {
 	p := b.transactions(d)
-	p.Nodes, p.Ranges, p.PerRange, p.Terminals, p.Items, p.Warm, p.Time = 5, 10, 1, 5, 500, 500*ms, 3*time.Second
+	p.Nodes, p.Ranges, p.PerRange, p.Terminals, p.Items, p.Warm, p.Time = 5, 10, 1, 5, 500, 500*ms, 2500*ms
 	p.Processors, p.Delay, p.Sync = runtime.NumCPU(), 10*us, ms // of the simulation
 	if b.Short {
 		p.Ranges, p.Customers, p.Items, p.Warm, p.Time = 5, 10, 100, 100*ms, 200*ms
