@@ -85,7 +85,7 @@ var joints = []bug{
 	{"nobody is a majority of no members", "raft/internal/coding/settled.go",
 		edit("len(cs.GetVoters()) == 0", "len(cs.GetVoters()) < 0"), "TestMembersOfOthersAreChecked", 0},
 	{"a candidate that learns that it has no vote goes on", "raft/candidate.go",
-		edit("	case !c.promotable(): ", "	case c.raft == nil: "), "TestMembersOfOthersAreChecked", 0},
+		edit("	case c.members.Tracks() && !c.promotable(): ", "	case c.raft == nil: "), "TestMembersOfOthersAreChecked", 0},
 	{"votes that came before the members are not counted", "raft/conf.go",
 		edit("			c.decide()\n", "			_ = c\n"), "TestMembersOfOthersAreChecked", 0},
 	{"members are told with an entry before they were in force", questions,

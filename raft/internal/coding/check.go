@@ -33,9 +33,7 @@ import (
 // memberCheck is the progress of the check for a change.
 type memberCheck struct {
 	*accounts
-	// earlier is the last entry of earlier terms, askedAt the tick of the last question for
-	// headers.
-	earlier uint64
+	// askedAt is the tick of the last question for headers.
 	askedAt int
 	checked
 }
@@ -103,7 +101,7 @@ func (check *memberCheck) verdict(voters quorum.MajorityConfig) (v verdict) {
 	if v.okTo >= check.ledger.spans.last() {
 		return v // all entries behind are plain
 	}
-	if check.log.Committed() < check.earlier || known.failedAt == check.ticks && check.log.Committed() < known.raisedTo {
+	if check.inherits() || known.failedAt == check.ticks && check.log.Committed() < known.raisedTo {
 		v.err = errLater // nor is the log read for each proposal
 		return v
 	}
@@ -202,6 +200,14 @@ func (check *memberCheck) passes(rec *record, voters quorum.MajorityConfig, comi
 		held = append(held, check.heldFor(rec, id, coming(id)))
 	}
 	return ecraft.Covered(rec.hdr.D, len(voters)/2+1, held)
+}
+
+// inherits reports whether this leader has entries of earlier terms that are not committed as
+// far as it knows.
+func (check *memberCheck) inherits() bool {
+	next := check.log.Committed() + 1
+	term, err := check.log.Term(next)
+	return next <= check.log.Last().Index && (err != nil || term < check.raft.Term())
 }
 
 // heldFor returns how many units of a committed entry a member is known to hold: all if

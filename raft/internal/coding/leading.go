@@ -43,7 +43,7 @@ func newLeading(p *parts) *leading {
 		slots:    slots{node: n},
 		unplaced: unplaced{node: n, ledger: g},
 		stuck:    stuckMembers{accounts: all, wants: p.wants, stuck: map[uint64]int{}, first: n.log.Last().Index + 1, sentTo: map[uint64]uint64{}},
-		check:    memberCheck{accounts: all, earlier: n.log.Last().Index},
+		check:    memberCheck{accounts: all},
 		call:     rollCall{accounts: all},
 	}
 	w := &words{payloads: p.payloads, accounts: all, check: &l.check}
