@@ -21,6 +21,8 @@ type account struct {
 	// codes says that the member codes, or did: it was capable at some time, or an answer
 	// whose report was lost says so. Its log may have coded entries.
 	codes bool
+	// votedPlain says that the member's vote for this node in this term tells that it does not code.
+	votedPlain bool
 	// known says that the member has reported to this node, or acknowledged an entry.
 	known bool
 	// heardTick is the tick of the member's last message; unreachable says that the
@@ -176,6 +178,13 @@ func (all *accounts) inNeed() (ids []uint64) {
 func (all *accounts) askAnew() {
 	for _, a := range all.of {
 		a.capable, a.known, a.stuck, a.stuckAt = false, false, false, 0
+	}
+}
+
+// forgetVotes forgets what votes for this node have told: another term has begun.
+func (all *accounts) forgetVotes() {
+	for _, a := range all.of {
+		a.votedPlain = false
 	}
 }
 

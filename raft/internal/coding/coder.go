@@ -27,8 +27,6 @@ type Coder struct {
 	role     extend.Role
 	term     uint64
 
-	// silent are the members whose votes for this node in this term say that they do not code.
-	silent map[uint64]bool
 	// former is the last leader followed by this node.
 	former uint64
 	// heldBack is the last index at which CodingHeldBack was recorded, saidStuck the
@@ -42,7 +40,6 @@ func New(id uint64, cfg Config, log extend.Log, raft extend.View) *Coder {
 	p := newParts(id, cfg, log, raft)
 	return &Coder{
 		parts:  p,
-		silent: map[uint64]bool{},
 		intake: intake{payloads: p.payloads, accounts: p.accounts},
 		pushes: pushes{node: p.node, ledger: p.ledger, accounts: p.accounts, later: gossip.NewDeferred(cfg.GossipGap, cfg.GossipDelay)},
 	}
@@ -57,7 +54,7 @@ func (c *Coder) Turned(role extend.Role, term, lead uint64) {
 		return
 	}
 	if term != c.term {
-		c.silent = map[uint64]bool{}
+		c.accounts.forgetVotes()
 	}
 	c.role, c.term = role, term
 	c.acked, c.leads, c.recovery = ecraft.ID{}, nil, nil
@@ -68,7 +65,7 @@ func (c *Coder) Turned(role extend.Role, term, lead uint64) {
 		c.leads = newLeading(&c.parts)
 		c.wants.leader = c.leads
 	case extend.Winner:
-		c.recovery = c.payloads.recover(c.silent)
+		c.recovery = c.payloads.recover(c.accounts)
 	case extend.Follower:
 		c.payloads.unpinAll()
 	}

@@ -48,13 +48,14 @@ func (c *Coder) Arrives(m *pb.Message) {
 // heardVote notes a vote of a member that does not code, and so will not answer this node as the
 // winner of the election.
 func (c *Coder) heardVote(m *pb.Message) {
-	if m.GetType() != pb.MsgVoteResp || m.GetReject() || m.GetTerm() != c.raft.Term() || saysThatItCodes(m) {
-		return
+	if m.GetType() != pb.MsgVoteResp || m.GetReject() || m.GetTerm() != c.raft.Term() || saysThatItCodes(m) || m.Context != nil {
+		return // members of earlier versions have a Context and no term there
+	}
+	if a := c.accounts.of[m.GetFrom()]; a != nil {
+		a.votedPlain = true
 	}
 	if c.recovery != nil {
 		c.recovery.said[m.GetFrom()] = true
-	} else {
-		c.silent[m.GetFrom()] = true
 	}
 }
 

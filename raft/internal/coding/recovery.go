@@ -6,7 +6,6 @@ package coding
 import (
 	"errors"
 	"fmt"
-	"maps"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -45,10 +44,14 @@ type recovery struct {
 	sinceAsk, taken int
 }
 
-// recover begins a recovery. The members in silent do not code.
-func (p *payloads) recover(silent map[uint64]bool) *recovery {
+// recover begins a recovery.
+func (p *payloads) recover(all *accounts) *recovery {
 	rc := &recovery{payloads: p, answers: map[uint64]map[uint64]bool{}, said: map[uint64]bool{p.id: true}, asked: map[uint64]int{}}
-	maps.Copy(rc.said, silent)
+	for id, a := range all.of {
+		if a.votedPlain {
+			rc.said[id] = true
+		}
+	}
 	p.pinTail()
 	p.emit(Event{Kind: Recovery, Index: p.log.Committed() + 1, Count: len(p.lackingTail())})
 	rc.ask()
