@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
 )
 
 // fleet is a cluster of processes whose members come and go.
@@ -131,6 +132,14 @@ func (f *fleet) start(id int, extra ...string) {
 	s.cmd, s.log = program(f.t, args...), filepath.Join(f.dir, fmt.Sprintf("%d.log", id))
 	if path := f.programs[id]; path != "" {
 		s.cmd.Path, s.cmd.Args[0] = path, path
+	}
+	if slices.Contains(f.args, "--orders") {
+		in, orders, err := os.Pipe() // the node runs until orders is closed
+		require.NoError(f.t, err)
+		f.t.Cleanup(func() { _, _ = in.Close(), orders.Close() }) // the node is killed
+		_, err = fmt.Fprintln(orders, page.Order{Policy: page.PolicyFewest})
+		require.NoError(f.t, err)
+		s.cmd.Stdin = in
 	}
 	f.held[id]()
 	startLogged(f.t, s.cmd, s.log)
