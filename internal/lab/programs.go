@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Serve makes the command lines of programs with the flags of "kvdemo serve".
@@ -93,6 +94,8 @@ func (e Etcd) Status(ctx context.Context, n *Node) (Status, error) {
 
 // Transfer implements [Program].
 func (e Etcd) Transfer(ctx context.Context, leader, to *Node) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
 	s, err := e.Status(ctx, to)
 	if err != nil {
 		return err

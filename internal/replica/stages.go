@@ -208,12 +208,16 @@ func MemoryOf(m wire.Message) int {
 	const head, entry, slice, response = 384, 128, 24, 128
 	switch b := m.Body.(type) {
 	case wire.Raft:
-		n := head + len(b.Context) + entry*len(b.Entries)
+		n := head + len(b.Context) + entry*len(b.Entries) + len(b.ProtoReflect().GetUnknown())
 		for _, e := range b.Entries {
-			n += len(e.GetData())
+			n += len(e.GetData()) + len(e.ProtoReflect().GetUnknown())
 		}
-		if n = max(n, m.Size()+b.Saves); len(b.Responses) > 0 { // of no correct member, and each byte may be an object
-			n += response * m.Size()
+		if b.Snapshot == nil && len(b.Responses) == 0 {
+			return n
+		}
+		size := m.Size()
+		if n += size; len(b.Responses) > 0 { // of no correct member, and each byte may be an object
+			n += response * size
 		}
 		return n
 	case wire.Proposal:
