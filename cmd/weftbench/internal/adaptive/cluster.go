@@ -33,10 +33,13 @@ type Cluster interface {
 	Kill(follower int)
 }
 
-// Usage is the bytes that a run has sent.
+// Usage is the bytes that a run has sent, and the entries that it has acknowledged.
 type Usage struct {
 	Payload int64 // bytes proposed
 	Egress  int64 // bytes sent by the leader
 	Hedged  int64 // the part of Egress in riders
 	Hedges  int   // carriers
+	// Acked is the entries acknowledged, and AtRisk those that the failure of a minority, at that moment, could have
+	// lost. Of real cores they are not counted: their cluster checks more.
+	Acked, AtRisk int
 }

@@ -48,7 +48,13 @@ func (m *model) step() bool {
 func (m *model) commit(to uint64) {
 	for m.committed < to {
 		m.committed++
-		if m.log[m.committed-1].size > 0 && m.onCommit != nil {
+		if m.log[m.committed-1].size == 0 {
+			continue // a carrier
+		}
+		if m.usage.Acked++; m.atRisk(m.committed) {
+			m.usage.AtRisk++
+		}
+		if m.onCommit != nil {
 			m.onCommit(m.committed, m.now)
 		}
 	}

@@ -4,6 +4,7 @@
 package adaptive
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -34,6 +35,8 @@ type entry struct {
 	bytes  [maxFollowers]int32 // of the message that carries the entry
 	// number of answers, the leader's included, for a side that counts answers; 0: the commit rule
 	need int
+	d    int          // units that restore the payload
+	sets []ecraft.Set // those of each follower, if followers' units overlap
 
 	riders []rider // of a carrier, and of the entries that the carrier raises
 }
@@ -104,12 +107,13 @@ type model struct {
 	onCommit func(index uint64, now time.Duration)
 	calls    []func()
 	usage    Usage
+	risks    map[holdings]bool
 }
 
 // newModel returns a cluster at time 0, with a leader elected at this time.
 func newModel(net Network, side Side, seed uint64) *model {
 	n := len(net.Links) + 1
-	m := &model{n: n, net: net, side: side, layout: ecraft.NewLayout(n, n-1), units: make([]int, n-1), alarm: never}
+	m := &model{n: n, net: net, side: side, layout: ecraft.NewLayout(n, n-1), units: make([]int, n-1), alarm: never, risks: map[holdings]bool{}}
 	m.net.Links = append([]Link(nil), net.Links...)
 	policy := side.policy()
 	m.policy, _ = policy.(ecraft.Policy)
@@ -138,7 +142,6 @@ var _ Cluster = (*model)(nil)
 
 func (m *model) Now() time.Duration                     { return m.now }
 func (m *model) OnCommit(f func(uint64, time.Duration)) { m.onCommit = f }
-func (m *model) Err() error                             { return nil }
 func (m *model) Usage() Usage                           { return m.usage }
 func (m *model) Plan(index uint64) ecraft.Plan          { return m.log[index-1].plan }
 func (m *model) Kill(i int)                             { m.followers[i].dead = true }
@@ -147,6 +150,14 @@ func (m *model) Change(f func(net *Network))            { f(&m.net) }
 func (m *model) Schedule(at time.Duration, do func()) {
 	m.calls = append(m.calls, do)
 	m.add(event{at: at, kind: client, index: uint64(len(m.calls) - 1)})
+}
+
+// Err is an error if a side with Raft's guarantee acknowledged an entry that a minority's failure could lose.
+func (m *model) Err() error {
+	if m.general == nil && m.usage.AtRisk > 0 {
+		return fmt.Errorf("side %s: of %d entries acknowledged, the failure of a minority could lose %d", m.side.Name, m.usage.Acked, m.usage.AtRisk)
+	}
+	return nil
 }
 
 // Step runs the next event.
@@ -205,6 +216,7 @@ func (m *model) assign(e *entry) {
 	case m.general != nil:
 		p := m.general.AssignSets(&m.round, m.sets)
 		e.plan, e.need, d = p.Plan, p.Quorum, p.D
+		e.sets = slices.Clone(m.sets)
 		for i := range m.sets {
 			m.units[i] = m.sets[i].Len()
 		}
@@ -216,6 +228,7 @@ func (m *model) assign(e *entry) {
 		e.layout = m.layout.Reduce(m.units)
 		d = e.layout.D
 	}
+	e.d = d
 	whole := true
 	for i, u := range m.units {
 		e.units[i] = uint8(u)

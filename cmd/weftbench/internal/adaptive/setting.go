@@ -50,6 +50,8 @@ type Outcome struct {
 	Sent      float64       // bytes sent by the leader for a byte of payload
 	// Extra is the bytes of riders: what was sent because followers were late or lost.
 	Extra int64
+	// Acked and AtRisk are those of Usage.
+	Acked, AtRisk int
 	// Stuck says that the side commits nothing in this setting.
 	Stuck bool
 }
@@ -219,8 +221,9 @@ func (p *players) outcome() Outcome {
 	if len(p.puts) > 0 {
 		out.Worst = slices.Max(p.puts)
 	}
-	out.Extra = p.c.Usage().Hedged
-	if u := p.c.Usage(); u.Payload > 0 {
+	u := p.c.Usage()
+	out.Extra, out.Acked, out.AtRisk = u.Hedged, u.Acked, u.AtRisk
+	if u.Payload > 0 {
 		out.Sent = float64(u.Egress) / float64(u.Payload)
 	}
 	return out

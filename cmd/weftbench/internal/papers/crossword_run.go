@@ -69,7 +69,7 @@ func critical(p place, sizes ...int) func(*Bench) (*Result, error) {
 		mean := newGrid("latency, "+p.name, "put", "mean and 95%, ms", false)
 		s := b.setting(p, 5, sizes...)
 		put := func(name string, side adaptive.Side, cores bool) error {
-			out, err := s.Run(side, cores)
+			out, err := b.play(s, side, cores)
 			rate.put(group, name, out.PerSecond)
 			mean.put("mean", name, millis(out.Mean))
 			mean.put("95%", name, millis(out.P95))
@@ -92,7 +92,7 @@ func millis(d time.Duration) float64 { return d.Seconds() * 1e3 }
 // rates runs all sides at some settings, and returns ops a second by group.
 func (b *Bench) rates(g *grid, sides []adaptive.Side, group string, s adaptive.Setting) error {
 	for _, side := range sides {
-		out, err := s.Run(side, false)
+		out, err := b.play(s, side, false)
 		if err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func breakdown(b *Bench) (*Result, error) {
 	sent := newGrid("bytes of a put of 64 KB", "leader", "bytes sent for a byte", false)
 	s := b.setting(regional, 5, 64<<10)
 	for _, side := range crosswordSides() {
-		out, err := s.Run(side, false)
+		out, err := b.play(s, side, false)
 		if err != nil {
 			return nil, err
 		}
@@ -219,7 +219,7 @@ func adapt(b *Bench) (*Result, error) {
 	g := newGrid("throughput as load and network change", "phase", "ops a second, the last two thirds", true)
 	chart := svg.Chart{Title: "throughput as load and network change", X: "seconds", Y: "ops a second"}
 	for _, side := range crosswordSides() {
-		out, err := s.Run(side, false)
+		out, err := b.play(s, side, false)
 		if err != nil {
 			return nil, err
 		}

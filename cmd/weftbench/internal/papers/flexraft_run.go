@@ -59,7 +59,7 @@ func latencies(n, failed int, sizes ...int) func(*Bench) (*Result, error) {
 // commits adds the mean time of puts of all sides.
 func (b *Bench) commits(g *grid, group string, s adaptive.Setting) error {
 	for _, side := range flexraftSides() {
-		out, err := s.Run(side, false)
+		out, err := b.play(s, side, false)
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func costs(n int) func(*Bench) (*Result, error) {
 			s := b.degraded(n, failed, 1<<20)
 			group := fmt.Sprint(failed)
 			for _, side := range flexraftSides() {
-				out, err := s.Run(side, false)
+				out, err := b.play(s, side, false)
 				if err != nil {
 					return nil, err
 				}
@@ -148,11 +148,11 @@ func moment(b *Bench) (*Result, error) {
 		for _, side := range []adaptive.Side{adaptive.Weft(), adaptive.FullCopies(), adaptive.Of("CRaft", published.CRaft{})} {
 			calm := s
 			calm.At = nil
-			before, err := calm.Run(side, false)
+			before, err := b.play(calm, side, false)
 			if err != nil {
 				return nil, err
 			}
-			at, err := s.Run(side, false)
+			at, err := b.play(s, side, false)
 			if err != nil {
 				return nil, err
 			}
@@ -184,7 +184,7 @@ func stored(n int) func(*Bench) (*Result, error) {
 		for failed := 1; failed <= f; failed++ {
 			s, group := b.degraded(n, failed, 1<<20), fmt.Sprint(failed)
 			for _, side := range flexraftSides() {
-				out, err := s.Run(side, false)
+				out, err := b.play(s, side, false)
 				if err != nil {
 					return nil, err
 				}

@@ -16,12 +16,15 @@
 package papers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/weftraft/weft/cmd/weftbench/internal/adaptive"
 	"github.com/weftraft/weft/cmd/weftbench/internal/codingbench"
 	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/svg"
@@ -78,6 +81,34 @@ type Bench struct {
 	Kvdemo, Etcd, ZooKeeper, Dir string
 	Rounds                       int
 	measured                     map[processLoad][]*codingbench.Cell
+	played                       map[string]*ledger // of the row, by side
+}
+
+// ledger counts entries that a side acknowledged, and those that the failure of a minority could have lost then.
+type ledger struct{ acked, atRisk int }
+
+// play runs a side, and counts.
+func (b *Bench) play(s adaptive.Setting, side adaptive.Side, cores bool) (adaptive.Outcome, error) {
+	out, err := s.Run(side, cores)
+	if b.played == nil {
+		b.played = map[string]*ledger{}
+	}
+	l := cmp.Or(b.played[side.Name], &ledger{})
+	b.played[side.Name] = l
+	l.acked, l.atRisk = l.acked+out.Acked, l.atRisk+out.AtRisk
+	return out, err
+}
+
+// checked says what was counted in a row.
+func (b *Bench) checked() string {
+	all, exceptions := 0, ""
+	for _, side := range slices.Sorted(maps.Keys(b.played)) {
+		l := b.played[side]
+		if all += l.acked; l.atRisk > 0 {
+			exceptions += fmt.Sprintf(", but for %d of the %d of %s", l.atRisk, l.acked, side)
+		}
+	}
+	return fmt.Sprintf("Whichever minority had failed at the moment of an acknowledgement, the others had the entry: so it was at each of the %d acknowledgements of these runs%s.", all, exceptions)
 }
 
 // Result is what was measured for a row.
@@ -139,9 +170,14 @@ func (r *Row) run(b *Bench, f func(*Bench) (*Result, error)) (*Result, error) {
 		return nil, err
 	}
 	fmt.Fprintf(b.Progress, "%s: %s\n", r.ID(), r.Title)
+	b.played = nil
 	res, err := f(b)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.ID(), err)
+	}
+	if len(b.played) > 0 {
+		last := &res.Tables[len(res.Tables)-1]
+		last.Notes = append(last.Notes, b.checked())
 	}
 	return res, nil
 }

@@ -110,7 +110,7 @@ func byTransactions(b *Bench) (*Result, error) {
 // onThisMachine is a deployment of five nodes, as processes or in virtual time.
 func (b *Bench) onThisMachine(d deployment) tpcc.Plan {
 	p := b.transactions(d)
-	p.Nodes, p.Ranges, p.PerRange, p.Terminals, p.Items, p.Warm, p.Time = 5, 10, 1, 5, 500, 500*ms, 2500*ms
+	p.Nodes, p.Ranges, p.PerRange, p.Terminals, p.Items, p.Warm, p.Time = 5, 10, 1, 5, 500, 4*time.Second, 3*time.Second
 	p.Processors, p.Delay, p.Sync = runtime.NumCPU(), 10*us, ms // of the simulation
 	if b.Short {
 		p.Ranges, p.Customers, p.Items, p.Warm, p.Time = 5, 10, 100, 100*ms, 200*ms
@@ -180,8 +180,9 @@ func transactionsByProcesses(b *Bench) (*Result, error) {
 	}
 	p := b.onThisMachine(deployment{})
 	res.Tables[len(figures)-1].Notes = []string{
-		fmt.Sprintf("Five processes over package `weft`, with rows in Pebble: %d ranges with a warehouse and %d terminals each, %d customers a district and %d items; terminals are in the process that leads, and rounds last %v. "+
-			"What leaders ask of each other travels on the links that have the rate. Links in have no bound; the simulation knows neither what coding takes of a processor nor what Pebble does.", p.Ranges, p.Terminals, p.Customers, p.Items, p.Time),
+		fmt.Sprintf("Five processes over package `weft`, with rows in Pebble: %d ranges with a warehouse and %d terminals each, %d customers a district and %d items; terminals are in the process that leads. A round begins with new processes, "+
+			"whose leaders have %v to learn what links and processors take, and lasts %v. "+
+			"What leaders ask of each other travels on the links that have the rate. Links in have no bound; the simulation knows neither what coding takes of a processor nor what Pebble does.", p.Ranges, p.Terminals, p.Customers, p.Items, p.Warm, p.Time),
 		fmt.Sprintf("At the end of each run the conditions 1 to 10 and 12 of clause 3.3.2 hold on the state of each replica (%d in all), and the replicas of a range are equal.", checked),
 	}
 	return res, nil
