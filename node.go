@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weftraft/weft/ecraft/adaptive"
 	"github.com/weftraft/weft/internal/address"
 	"github.com/weftraft/weft/internal/book"
 	"github.com/weftraft/weft/internal/compare"
@@ -30,8 +31,7 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// Node is one process of a cluster, with everything that its groups share. Its methods may
-// be called from several goroutines.
+// Node is one process of a cluster, with everything that its groups share. Its methods may be called from several goroutines.
 type Node struct {
 	options   Options // with defaults
 	engine    *storage.Engine
@@ -41,6 +41,7 @@ type Node struct {
 	budget    *rawnode.Budget
 	catchUp   *rawnode.CatchUp // nil at a gateway
 	placement *rawnode.Placement
+	trials    *adaptive.Trials
 
 	context    context.Context // ends when Close begins
 	cancel     context.CancelFunc
@@ -60,17 +61,16 @@ type Node struct {
 // logDir is where the log is, in Options.Dir.
 const logDir = "log"
 
-// Open opens a node: log, transport, and what else its groups share. It does not wait
-// for other nodes. It waits for the disk, however long that takes, because nothing can be done without
-// the log; a wait of 10 s is logged. The error names every mistake in options; a directory that is in use
-// is [ErrLocked], that of another node [ErrIdentity].
+// Open opens a node: log, transport, and what else its groups share. It does not wait for other nodes. It waits for the disk,
+// however long that takes, because nothing can be done without the log; a wait of 10 s is logged. The error names every
+// mistake in options; a directory that is in use is [ErrLocked], that of another node [ErrIdentity].
 func Open(o Options) (*Node, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	o = o.withDefaults()
 	n := &Node{
-		options: o, budget: rawnode.NewBudget(o.BudgetBytes), turn: make(chan struct{}, 1),
+		options: o, budget: rawnode.NewBudget(o.BudgetBytes), trials: adaptive.NewTrials(nil), turn: make(chan struct{}, 1),
 		groups: map[uint64]*Group{}, opening: map[uint64]chan struct{}{},
 	}
 	n.context, n.cancel = context.WithCancel(context.Background())
@@ -368,6 +368,7 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 		StateMachine: g.machine,
 		Transport:    n.transport,
 		CatchUp:      n.catchUp,
+		Trials:       n.trials,
 		TickInterval: n.options.TickInterval,
 		Recorder:     n.options.recordGroup(id),
 		Logger:       n.options.part("host"),
@@ -395,10 +396,9 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	return g, nil
 }
 
-// Replicate opens a group whose state is a machine in memory with three methods: apply a
-// command, write the state, read it back. The rest is done here: checkpoints beside the log, snapshots,
-// restarts. newMachine returns an empty machine. Closing the group or the node closes the
-// state, too.
+// Replicate opens a group whose state is a machine in memory with three methods: apply a command, write the state, read it
+// back. The rest is done here: checkpoints beside the log, snapshots, restarts. newMachine returns an empty machine. Closing
+// the group or the node closes the state, too.
 //
 // A command proposed again after [ErrUnknown] may take effect twice, unless clients have [Sessions].
 func Replicate[M state.Machine](n *Node, id uint64, newMachine func() M, options ...GroupOption) (*Replicated[M], error) {

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/weftraft/weft/ecraft/adaptive"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 )
@@ -101,6 +102,9 @@ type Config struct {
 	// CatchUp, unless nil, bounds the bytes of snapshots and of missed entries under way over all groups that share it, most urgent first:
 	// see [NewCatchUp]. A group alone sends at most two snapshots at a time, and takes one.
 	CatchUp *CatchUp
+	// Trials, unless nil, are shared by all groups of a process: together they find out whether coding pays. Without them
+	// each group tries for itself, and among many groups such a trial shows little.
+	Trials *adaptive.Trials
 	// Names has this node, where it leads, send a follower a name in the place of each batch of 512
 	// bytes or more that the follower has sent to it: a length and a checksum. The follower puts its
 	// own copy of the batch in the name's place, or asks for the bytes. So a leader of N members whose

@@ -96,7 +96,7 @@ func New(cfg Config) (*Host, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	cfg.Replica.Coding = hostCoding(cfg.Replica.Coding, cfg.Transport)
+	cfg.Replica.Coding = hostCoding(&cfg)
 	start := time.Now()
 	watch, err := watchClock(&cfg)
 	if err != nil {

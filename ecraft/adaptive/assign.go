@@ -75,7 +75,7 @@ func (a *Policy) Assign(r *ecraft.Round, units []int) ecraft.Plan {
 	for level := 1; level <= highest; level++ {
 		c.levels = append(c.levels, a.level(r, level))
 	}
-	if a.processors.wantFull(a.busiest(r), r.Now.Seconds()) {
+	if a.trials.wantFull(&a.lane, a.busiest(r), r.Now) {
 		return a.full(r, units)
 	}
 	fastest := slices.MinFunc(c.levels, func(x, y candidate) int { return cmp.Compare(x.time, y.time) }).time
@@ -87,12 +87,14 @@ func (a *Policy) Assign(r *ecraft.Round, units []int) ecraft.Plan {
 	if c.unlike(c.levels[len(c.levels)-1].size) {
 		if u, ok := a.uneven(r); ok && a.cost(u, min(fastest, u.time)) < unevenGain*cost {
 			copy(units, c.units)
-			a.processors.coded = true
+			a.trials.codes()
 			return ecraft.Plan{Level: 0, Predicted: inSeconds(u.time), Silence: c.silence(units)}
 		}
 	}
 	a.lastLevel = best.level
-	a.processors.coded = a.processors.coded || best.level > 1
+	if best.level > 1 {
+		a.trials.codes()
+	}
 	c.assign(r, best, units)
 	// A follower that is late already must not delay a hedge.
 	time := max(best.time-best.late, 1e-6)

@@ -34,8 +34,12 @@ const (
 	entryOverhead = 64 // an entry and its envelope's header, about
 )
 
-// Options are the settings of the adaptive policy: none so far, because the policy learns.
-type Options struct{}
+// Options are the settings of the adaptive policy: what the policy cannot learn.
+type Options struct {
+	// Trials, unless nil, are shared by the policies of all groups of a process. They try together
+	// whether coding pays. A trial of one group among many shows little: the others fill the links and the processors.
+	Trials *Trials
+}
 
 // Policy picks, entry by entry, the assignment with the least estimated cost: the time to the last
 // answer that the entry needs, and the delay of later entries through the leader's interface and
@@ -61,7 +65,9 @@ type Policy struct {
 	relief    int    // the level that works off a backlog; 0: no backlog
 	sentUpTo  uint64 // the last entry sent to any follower
 
-	processors processors
+	busy   float64 // share of time for which the leader's processors are busy
+	trials *Trials
+	lane   lane
 
 	answers [answered]answerSet
 	choice  choice
@@ -72,11 +78,11 @@ type proposal struct{ at, bytes float64 }
 
 // New returns the policy. Followers are announced by Joined; before, all followers get the fewest
 // units that can commit.
-func New(Options) *Policy {
-	a := &Policy{}
+func New(o Options) *Policy {
+	a := &Policy{trials: cmp.Or(o.Trials, &Trials{})}
 	a.recent.Init(recentEntries)
 	a.nic.reset(0)
-	a.processors.reset()
+	a.trials.begins(&a.lane)
 	return a
 }
 
@@ -88,7 +94,7 @@ func (a *Policy) Reset(now time.Duration) {
 	}
 	a.recent.Clear()
 	a.nic.reset(now.Seconds())
-	a.processors.reset()
+	a.trials.begins(&a.lane)
 	a.bytes, a.relief, a.sentUpTo = 0, 0, 0
 	for i := range a.answers {
 		a.answers[i].index, a.answers[i].n = 0, 0
@@ -163,7 +169,7 @@ func (a *Policy) resized() {
 
 // Proposed implements Observer.
 func (a *Policy) Proposed(index uint64, size int, now time.Duration) {
-	a.processors.proposed(index, float64(size), now.Seconds())
+	a.trials.proposed(&a.lane, index, float64(size), now)
 	if a.recent.Len() == recentEntries {
 		a.bytes -= a.recent.PopFront().bytes
 	}
@@ -198,7 +204,7 @@ func (a *Policy) Acked(from, index uint64, held, now time.Duration) {
 	if l == nil {
 		return
 	}
-	a.processors.at(now.Seconds())
+	a.trials.answered(&a.lane, now)
 	m, ok := l.acked(index, max(0, held.Seconds()), now.Seconds(), float64(len(a.links)), &a.nic)
 	if i, voter := find(a.links, from); ok && voter {
 		a.pool()
@@ -207,7 +213,7 @@ func (a *Policy) Acked(from, index uint64, held, now time.Duration) {
 }
 
 // Committed implements Observer.
-func (a *Policy) Committed(index uint64) { a.processors.committed(index) }
+func (a *Policy) Committed(index uint64) { a.trials.committed(&a.lane, index) }
 
 // HeartbeatSent implements Observer.
 func (a *Policy) HeartbeatSent(to uint64, now time.Duration) {

@@ -53,6 +53,11 @@ import (
 //
 // A majority commits an entry. So the leader's processors count, and those of the followers that a
 // majority needs, the least busy followers first: a single busy follower changes nothing.
+//
+// Groups of one process have the same processors and mostly the same links. A trial by one of many groups shows
+// nothing: its entries wait behind those of the others, in either form. Each group would find full copies as good, and
+// with full copies in all of them the links would be full. So such groups share Trials: they try together, and judge by
+// the entries of all.
 
 const (
 	busyFrom   = 0.3  // the share of time from which processors count,
@@ -92,30 +97,47 @@ const (
 
 	leastTime = 1e-9 // seconds, the least sum of times
 
-	trialFlights = 256 // entries that are remembered until they commit
+	trialFlights = 256 // entries of a group that are remembered until they commit
+
+	forgotten = 1 // seconds after which a group without news is taken for one that does not lead any more
 )
 
-// waiting is an entry that is not committed.
+// waiting is an entry that is not committed; order counts the entries of all groups.
 type waiting struct {
-	index    uint64
-	at, size float64
+	index, order uint64
+	at, size     float64
 }
+
+// lane is the entries of a group.
+type lane struct {
+	entries ring.Ring[waiting]
+	last    uint64  // the last entry proposed
+	done    uint64  // the last entry committed; none waits if it is the last one proposed
+	before  uint64  // the last entry from before the turn
+	heard   float64 // time of the last news
+}
+
+func (l *lane) waits() bool { return l.done < l.last }
+
+// old reports whether an entry from before the turn waits.
+func (l *lane) old() bool { return l.done < min(l.before, l.last) }
 
 // processors is what is known of processors, and the turns of full copies.
 type processors struct {
-	leader float64 // share of time for which the leader's are busy
 	share  average // the busiest that a commit needs
 	count  bool    // processors count
 	full   bool    // entries travel as full copies
 	trying bool    // and this is a trial
 	won    bool    // full copies were in force when processors counted last
 
-	now     float64 // without the time in which no entry waited
-	rested  float64 // that time
-	commit  float64 // time of the last commit
-	entries ring.Ring[waiting]
-	last    uint64 // the last entry proposed
-	done    uint64 // the last entry committed; none waits if it is the last one proposed
+	now    float64 // without the time in which no entry waited
+	rested float64 // that time
+	commit float64 // time of the last commit
+	lanes  []*lane // of groups that have proposed, and were heard of lately
+	open   int     // lanes with an entry that waits
+	old    int     // and with one from before the turn
+	order  uint64  // entries proposed
+	swept  float64 // when lanes were looked at
 
 	*turns      // nil before the first large entry
 	coded  bool // an entry of the turn was coded
@@ -138,9 +160,8 @@ type turns struct {
 
 // turn is the entries that committed since no entry from before waited any more.
 type turn struct {
-	behind uint64 // the last entry from before
-	from   uint64 // the first entry proposed since; 0: entries from before still wait
-	begun  float64
+	from  uint64 // the first entry proposed since, in order; 0: entries from before still wait
+	begun float64
 
 	n              float64
 	busy           float64 // time in which an entry waited
@@ -156,7 +177,7 @@ type turn struct {
 func (a *Policy) Busy(member uint64, share float64) {
 	share = min(max(share, 0), 1)
 	if member == 0 {
-		a.processors.leader = share
+		a.busy = share
 	} else if l := a.link(member); l != nil {
 		l.busy = share
 	}
@@ -165,55 +186,107 @@ func (a *Policy) Busy(member uint64, share float64) {
 // at tells the time.
 func (p *processors) at(now float64) { p.now = max(p.now, now-p.rested) }
 
-// reset forgets the entries on their way, and who was better.
+// reset forgets who was better.
 func (p *processors) reset() {
-	*p = processors{leader: p.leader, share: p.share, entries: p.entries, ratio: firstRatio, trials: 1, gap: firstGap}
-	p.entries.Clear()
+	*p = processors{share: p.share, ratio: firstRatio, trials: 1, gap: firstGap}
+}
+
+// leaves forgets a lane.
+func (p *processors) leaves(l *lane) {
+	if i := slices.Index(p.lanes, l); i >= 0 {
+		p.lanes = slices.Delete(p.lanes, i, i+1)
+		if p.settle(l, l.last); p.turns != nil {
+			p.clear()
+		}
+	}
+	l.entries.Clear()
+	l.last, l.done, l.before = 0, 0, 0
+}
+
+// settle notes that no entry of a lane up to an index waits.
+func (p *processors) settle(l *lane, index uint64) {
+	open, old := l.waits(), l.old()
+	l.done = index
+	if open && !l.waits() {
+		p.open--
+	}
+	if old && !l.old() {
+		p.old--
+	}
+}
+
+// sweep forgets lanes without news: their groups do not lead any more, or no entry of theirs can commit.
+func (p *processors) sweep(now float64) {
+	if now-p.swept < forgotten {
+		return
+	}
+	p.swept = now
+	for _, l := range slices.Clone(p.lanes) {
+		if now-l.heard >= forgotten {
+			p.leaves(l)
+		}
+	}
 }
 
 // proposed notes an entry.
-func (p *processors) proposed(index uint64, size, now float64) {
-	if p.done >= p.last {
+func (p *processors) proposed(l *lane, index uint64, size, now float64) {
+	if p.open == 0 {
 		p.rested = max(p.rested, now-p.now)
 	}
 	p.at(now)
-	if p.last = index; p.turns != nil {
-		p.entries.Push(waiting{index, p.now, size}) // of very many entries some are enough
+	if l.heard = now; l.last == 0 {
+		p.lanes = append(p.lanes, l)
+		l.done = index - 1
+	}
+	if !l.waits() {
+		p.open++
+	}
+	p.order++
+	if l.last = index; p.turns != nil {
+		if l.entries.Full() && l.entries.Len() == 0 {
+			l.entries.Init(trialFlights)
+		}
+		l.entries.Push(waiting{index, p.order, p.now, size}) // of very many entries some are enough
 	}
 }
 
 // committed notes the times of entries; the time is the time of the last answer.
-func (p *processors) committed(index uint64) {
-	if p.done = index; p.turns == nil {
+func (p *processors) committed(l *lane, index uint64) {
+	if p.settle(l, index); p.turns == nil {
 		return
 	}
 	t := &p.turn
-	if t.from > 0 && p.entries.Len() > 0 && p.entries.Front().index <= index {
-		t.paused(max(p.entries.Front().at, p.commit), p.now)
+	if t.from > 0 && l.entries.Len() > 0 && l.entries.Front().index <= index {
+		t.paused(max(l.entries.Front().at, p.commit), p.now)
 	}
-	for p.entries.Len() > 0 && p.entries.Front().index <= index {
-		if w := p.entries.PopFront(); t.from > 0 {
+	for l.entries.Len() > 0 && l.entries.Front().index <= index {
+		if w := l.entries.PopFront(); t.from > 0 {
 			t.add(w, p.commit, p.now)
 			p.commit = p.now
 		}
 	}
 	p.commit = p.now
-	if t.from == 0 && index >= t.behind {
-		t.from, t.begun = p.last+1, p.now
+	p.clear()
+}
+
+// clear lets the turn begin once no entry from before waits.
+func (p *processors) clear() {
+	if p.turn.from == 0 && p.old == 0 {
+		p.turn.from, p.turn.begun = p.order+1, p.now
 	}
 }
 
-// add counts an entry that committed at now, and the entry before at before.
+// add counts an entry that committed at now, and the entry before at before. Between them, some entry waited.
 func (t *turn) add(w waiting, before, now float64) {
 	t.n++
-	t.busy += now - max(w.at, before)
+	t.busy += now - before
 	t.bytes += w.size
 	t.squares += w.size * w.size
 	if t.pause.from < now && now == t.pause.to {
 		t.pause.n++
 		t.pause.bytes += w.size
 	}
-	if w.index >= t.from {
+	if w.order >= t.from {
 		t.alone++
 		t.sum += now - w.at
 		t.pause.sum += max(0, t.pause.to-max(w.at, t.pause.from))
@@ -235,10 +308,13 @@ func (t *turn) slower(than *turn, now float64) bool {
 
 // begin begins a turn.
 func (p *processors) begin() {
-	p.turn, p.coded, p.differ = turn{behind: p.last}, false, false
-	if p.done >= p.last {
-		p.turn.from, p.turn.begun = p.last+1, p.now
+	p.turn, p.coded, p.differ, p.old = turn{}, false, false, 0
+	for _, l := range p.lanes {
+		if l.before = l.last; l.old() {
+			p.old++
+		}
 	}
+	p.clear()
 }
 
 // whole reports whether a turn tells enough: it has enough entries, and their mean size is not by
@@ -300,15 +376,15 @@ func (a *Policy) busiest(r *ecraft.Round) float64 {
 		c.sorted = append(c.sorted, c.peers[i].busy)
 	}
 	slices.Sort(c.sorted)
-	return max(a.processors.leader, c.sorted[r.Voters/2-1])
+	return max(a.busy, c.sorted[r.Voters/2-1])
 }
 
 // wantFull reports whether an entry is to travel as full copies for the sake of processors.
-func (p *processors) wantFull(busy, now float64) bool {
+func (p *processors) wantFull(l *lane, busy, now float64) bool {
 	p.at(now)
+	p.sweep(now)
 	p.share.add(busy, p.now, busyMemory)
 	if p.turns == nil {
-		p.entries.Init(trialFlights)
 		p.turns = new(turns)
 		p.begin()
 	}
@@ -322,7 +398,7 @@ func (p *processors) wantFull(busy, now float64) bool {
 		p.count, p.full, p.trying = false, false, false
 		p.begin()
 	case p.trying:
-		p.judge()
+		p.judge(l)
 	default:
 		p.look()
 	}
@@ -337,7 +413,7 @@ func (p *processors) look() {
 			p.next = p.turn.begun + p.wait*(p.turn.begun-p.began)
 		}
 		p.known, p.differ = p.turn, p.full || p.coded
-		p.turn, p.coded = turn{from: p.last + 1, begun: p.now}, false
+		p.turn, p.coded = turn{from: p.order + 1, begun: p.now}, false
 		if p.pace > 0 && far(p.known.pace()/p.pace, otherLoad) {
 			p.gap, p.next, p.trials = firstGap, p.now, min(p.trials, otherTrials)
 		}
@@ -349,8 +425,8 @@ func (p *processors) look() {
 }
 
 // judge ends a trial when its entries tell enough, or wait for too long.
-func (p *processors) judge() {
-	slow, stuck := p.turn.slower(&p.known, p.now), p.stuck(p.now)
+func (p *processors) judge(l *lane) {
+	slow, stuck := p.turn.slower(&p.known, p.now), p.stuck(l, p.now)
 	if !slow && !stuck && !p.turn.whole(p.now) {
 		return
 	}
@@ -399,12 +475,12 @@ func (p *processors) proven() bool {
 	return -lead*math.Sqrt(p.trials) > doubtCoding
 }
 
-// stuck reports whether an entry of a trial waits far longer than any before.
-func (p *processors) stuck(now float64) bool {
+// stuck reports whether an entry of a trial, of the lane that proposes, waits far longer than any before.
+func (p *processors) stuck(l *lane, now float64) bool {
 	t := &p.turn
-	if p.entries.Len() == 0 || t.from == 0 {
+	if l.entries.Len() == 0 || t.from == 0 {
 		return false
 	}
-	w := p.entries.Front()
-	return w.index >= t.from && now-w.at > trialWait*max(p.known.max, t.begun-p.began)
+	w := l.entries.Front()
+	return w.order >= t.from && now-w.at > trialWait*max(p.known.max, t.begun-p.began)
 }

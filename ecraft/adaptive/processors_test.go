@@ -4,7 +4,9 @@
 package adaptive
 
 import (
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,17 +27,25 @@ type server struct {
 	plain     []bool    // by entry
 	size      func(index uint64) float64
 	noise     func() float64 // if set, factors of the times
+	lanes     []lane         // of groups, which propose in turn
+}
+
+// group returns the group of an entry, and its index there.
+func (s *server) group(entry uint64) (*lane, uint64) {
+	n := uint64(len(s.lanes))
+	return &s.lanes[entry%n], entry/n + 1
 }
 
 func (s *server) propose() {
 	s.index++
+	lane, index := s.group(s.index)
 	size := 1000.0
 	if s.size != nil {
 		size = s.size(s.index)
 	}
 	s.p.coded = true
-	s.p.proposed(s.index, size, s.now)
-	plain := s.p.wantFull(s.busy, s.now)
+	s.p.proposed(lane, index, size, s.now)
+	plain := s.p.wantFull(lane, s.busy, s.now)
 	cost := s.coded
 	if plain {
 		cost = s.full
@@ -71,7 +81,7 @@ func (s *server) run(seconds float64) (full float64) {
 			committed = int(s.index) - len(s.done) + 1
 			s.done = s.done[1:]
 			s.p.at(s.now)
-			s.p.committed(uint64(committed))
+			s.p.committed(s.group(uint64(committed)))
 		}
 	}
 	n := 0.0
@@ -88,14 +98,14 @@ func (s *server) drain() {
 	for ; len(s.done) > 0; s.done = s.done[1:] {
 		s.now = max(s.now, s.done[0])
 		s.p.at(s.now)
-		s.p.committed(s.index + 1 - uint64(len(s.done)))
+		s.p.committed(s.group(s.index + 1 - uint64(len(s.done))))
 	}
 }
 
 func newServer(coded, full, busy float64) *server {
 	p := &processors{}
 	p.reset()
-	return &server{p: p, coded: coded, full: full, busy: busy, clients: 16}
+	return &server{p: p, coded: coded, full: full, busy: busy, clients: 16, lanes: make([]lane, 1)}
 }
 
 func TestFullCopiesAreKeptWhereCodingCostsProcessors(t *testing.T) {
@@ -185,7 +195,7 @@ func TestTurnOfFewLargeEntriesIsNotWhole(t *testing.T) {
 			if i < large {
 				size = 100_000
 			}
-			u.add(waiting{index: 1, size: size}, 0, 1e-3)
+			u.add(waiting{order: 1, size: size}, 0, 1e-3)
 		}
 		return u
 	}
@@ -196,23 +206,22 @@ func TestTurnOfFewLargeEntriesIsNotWhole(t *testing.T) {
 }
 
 func TestEntriesFromBeforeDoNotCountForATurn(t *testing.T) {
-	p := &processors{count: true, turns: new(turns)}
-	p.entries.Init(trialFlights)
+	p, l := &processors{count: true, turns: new(turns)}, &lane{}
 	for index := uint64(1); index <= 4; index++ {
-		p.proposed(index, 1000, 1)
+		p.proposed(l, index, 1000, 1)
 	}
 	p.begin()
 	for index := uint64(5); index <= 8; index++ {
-		p.proposed(index, 1000, 2)
+		p.proposed(l, index, 1000, 2)
 	}
 	p.at(3)
-	p.committed(1)
-	p.proposed(9, 1000, 3)
-	p.committed(9)
+	p.committed(l, 1)
+	p.proposed(l, 9, 1000, 3)
+	p.committed(l, 9)
 	require.Zero(t, p.turn.n, "entries 5 to 9 waited behind entries from before")
-	p.proposed(10, 1000, 4)
+	p.proposed(l, 10, 1000, 4)
 	p.at(5)
-	p.committed(10)
+	p.committed(l, 10)
 	require.Equal(t, 1.0, p.turn.n)
 	require.Equal(t, 1.0, p.turn.sum)
 }
@@ -252,4 +261,64 @@ func TestFullCopiesThatWonAreTheFirstChoiceNextTime(t *testing.T) {
 	s.busy = 1
 	s.run(busyMemory)
 	require.Greater(t, s.run(0.5), 0.9)
+}
+
+// TestGroupsThatShareTrialsTryTogether has many groups fill one link, which full copies fill three times as much.
+func TestGroupsThatShareTrialsTryTogether(t *testing.T) {
+	for _, full := range []float64{1.5e-3, 3e-3} {
+		s := newServer(1e-3, full, 0.9)
+		s.lanes, s.clients = make([]lane, 10), 50
+		s.run(2)
+		require.Less(t, s.run(30), 0.03, full)
+	}
+	s := newServer(1.5e-3, 1e-3, 0.9)
+	s.lanes, s.clients = make([]lane, 10), 50
+	s.run(2)
+	require.Greater(t, s.run(30), 0.95)
+}
+
+// TestGroupThatLeadsNoMoreHoldsNoTrial has a group propose, and hear of nothing again.
+func TestGroupThatLeadsNoMoreHoldsNoTrial(t *testing.T) {
+	s := newServer(1.5e-3, 1e-3, 0.9)
+	s.run(0.05)
+	gone := &lane{}
+	s.p.proposed(gone, 7, 1000, s.now)
+	require.Greater(t, s.p.open, 0)
+	s.run(3)
+	require.Greater(t, s.run(20), 0.97)
+	s.drain()
+	require.Zero(t, s.p.open)
+	require.Len(t, s.p.lanes, 1)
+	s.p.proposed(gone, 9, 1000, s.now)
+	require.Len(t, s.p.lanes, 2, "the group leads again")
+}
+
+// TestSharedTrialsAreSafeForConcurrentUse has groups propose at once; the race detector looks on.
+func TestSharedTrialsAreSafeForConcurrentUse(t *testing.T) {
+	start := time.Now()
+	m := NewTrials(func() time.Duration { return time.Since(start) })
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			r := rounds.Of(3, 0, 0)
+			a := New(Options{Trials: m})
+			a.Reset(0)
+			for _, f := range r.Followers {
+				a.Joined(f.ID, true, 0)
+			}
+			units := make([]int, len(r.Followers))
+			for index := uint64(1); index <= 200; index++ {
+				now := time.Duration(index) * time.Millisecond
+				r.Index, r.Size, r.Now = index, 64<<10, now
+				a.Busy(0, 0.9)
+				a.Proposed(index, r.Size, now)
+				a.Assign(r, units)
+				a.Sent(r.Followers[0].ID, index, r.Size, now)
+				a.Acked(r.Followers[0].ID, index, 0, now)
+				a.Committed(index)
+			}
+		})
+	}
+	all.Wait()
+	require.Zero(t, m.open)
 }

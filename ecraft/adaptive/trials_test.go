@@ -87,23 +87,22 @@ func TestMachineThatStandsStillDecidesLittle(t *testing.T) {
 
 // TestPauseIsLeftOut has a turn of entries that take a millisecond, and one that commits with the next one 80 ms later.
 func TestPauseIsLeftOut(t *testing.T) {
-	p := &processors{count: true, turns: new(turns)}
-	p.entries.Init(trialFlights)
+	p, l := &processors{count: true, turns: new(turns)}, &lane{}
 	p.begin()
 	for index := uint64(1); index <= 10; index++ {
-		p.proposed(index, 1000, float64(index)*1e-3)
+		p.proposed(l, index, 1000, float64(index)*1e-3)
 		p.at(float64(index+1) * 1e-3)
-		p.committed(index)
+		p.committed(l, index)
 	}
-	p.proposed(11, 1000, 11e-3)
-	p.proposed(12, 1000, 50e-3)
+	p.proposed(l, 11, 1000, 11e-3)
+	p.proposed(l, 12, 1000, 50e-3)
 	p.at(91e-3)
-	p.committed(12)
+	p.committed(l, 12)
 	require.InDelta(t, 1e-3, p.turn.pace(), 1e-9)
 	require.InDelta(t, 10e-3/12, p.turn.mean(), 1e-9)
-	p.proposed(13, 1000, 91e-3)
+	p.proposed(l, 13, 1000, 91e-3)
 	p.at(191e-3)
-	p.committed(13)
+	p.committed(l, 13)
 	require.InDelta(t, 110e-3/11, p.turn.pace(), 1e-9, "not far longer than the wait before")
 }
 
@@ -227,11 +226,11 @@ func TestTrialsStayRareWhenProcessorsCountAgain(t *testing.T) {
 func TestBurstOfAnswersEndsNoTrial(t *testing.T) {
 	known := &turn{from: 1}
 	for i := range 50 {
-		known.add(waiting{index: 1, size: 1}, 0.2+float64(i)*4e-3, 0.2+float64(i+1)*4e-3)
+		known.add(waiting{order: 1, size: 1}, 0.2+float64(i)*4e-3, 0.2+float64(i+1)*4e-3)
 	}
 	tried := &turn{from: 1}
 	for range fewEntries {
-		tried.add(waiting{index: 1, size: 1}, 0, 0.03)
+		tried.add(waiting{order: 1, size: 1}, 0, 0.03)
 	}
 	require.False(t, tried.slower(known, 0.12), "more may come at the same time")
 	require.True(t, tried.slower(known, 0.5))
@@ -240,7 +239,7 @@ func TestBurstOfAnswersEndsNoTrial(t *testing.T) {
 func TestTurnLastsAsLongAsAnEntryTakes(t *testing.T) {
 	u := &turn{from: 1}
 	for range 2 * turnEntries {
-		u.add(waiting{index: 1, size: 1}, 0, 2.5)
+		u.add(waiting{order: 1, size: 1}, 0, 2.5)
 	}
 	require.False(t, u.whole(2*longestTurn), "the entries may be one burst of several")
 	require.True(t, u.whole(3*longestTurn))

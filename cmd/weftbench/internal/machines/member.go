@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
+	"github.com/weftraft/weft/ecraft/adaptive"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/internal/world"
@@ -45,6 +46,9 @@ func (n *Node) Join(p Place) (*Member, error) {
 	cfg.MaxBatchBytes = 1 // a batch of writes is an entry
 	if p.Coding != nil {
 		p.Coding.Busy = func() float64 { return n.busy }
+		if p.Coding.Policy == nil {
+			p.Coding.Policy = adaptive.New(adaptive.Options{Trials: n.trials})
+		}
 	}
 	if err := m.Begin(cfg, replica.Weft, m, p.Peers, nil); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
+	"github.com/weftraft/weft/ecraft/adaptive"
 	"github.com/weftraft/weft/internal/wire"
 )
 
@@ -21,12 +22,13 @@ type Node struct {
 	busy    float64       // share of the time between the last two ticks
 	out     card
 	entered time.Duration // when all packets have come in
+	trials  *adaptive.Trials
 	members map[uint64]*Member
 	order   []*Member
 }
 
 func newNode(w *World, id uint64, failed bool) *Node {
-	n := &Node{w: w, ID: id, Failed: failed, members: map[uint64]*Member{}, Process: NewProcess(&w.Run, &w.Costs, w.plan.Sync, fmt.Sprint("node ", id))}
+	n := &Node{w: w, ID: id, Failed: failed, trials: adaptive.NewTrials(w.Now), members: map[uint64]*Member{}, Process: NewProcess(&w.Run, &w.Costs, w.plan.Sync, fmt.Sprint("node ", id))}
 	n.out = card{n: n, conns: map[conn]*queue{}}
 	n.CPU.Share = w.share
 	if !failed {

@@ -81,6 +81,7 @@ var purposes = map[string]string{
 	"trialMemory":    "trials that count; more noise would raise it",
 	"otherTrials":    "trials that count of another load; the same",
 	"leastTime":      "the least sum of times; arithmetic",
+	"forgotten":      "seconds without news of a group, after which its entries are no part of a trial; longer silences of leaders would raise it",
 	"trialFlights":   "entries that are remembered until they commit; memory bounds it",
 	"reliefShare":    "how long a backlog must be to be worked off at a slower level; see relief.go",
 	"reliefBusy":     "how busy that level may seem; fewer entries a second would raise it",
