@@ -172,13 +172,15 @@ func (n *Node) Configured(now Instant, m Members) {
 	if l := n.leading; l != nil && slices.ContainsFunc(m.Incoming, func(id NodeID) bool { return !n.members.counts(id) }) {
 		l.joined = now
 	}
+	before := n.members
 	n.members = Members{Voters: m.Voters.clone(), Learners: ascending(m.Learners)}
 	for _, ids := range m.Coming {
 		n.members.Coming = append(n.members.Coming, ascending(ids))
 	}
-	// A member that has left may come back with an empty disk, and has then forgotten what it promised (rule L35).
+	// A member that has left may come back with an empty disk, and has then forgotten what it promised (rule L35). The log may
+	// already say that it comes back.
 	for _, p := range n.peers {
-		if !n.members.has(p.id) && !n.members.counts(p.id) {
+		if !n.members.has(p.id) && (before.has(p.id) || !n.members.counts(p.id)) {
 			p.holding, p.sent = holding{}, [maxSent]sentRequest{}
 		}
 	}
