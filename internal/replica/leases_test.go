@@ -370,6 +370,16 @@ func TestCodedEntryMayWriteAnyKey(t *testing.T) {
 	require.Equal(t, map[string]bool{"a=1": true}, told)
 }
 
+// Where the keys of a read do not matter, nobody is asked about them.
+func TestLocalReadOfKeysAsksNobody(t *testing.T) {
+	c := newLeaseCluster(t, 1, 2, 3)
+	c.elect(1)
+	d, ended := c.lonely(3, ReadOptions{Policy: Local{}, Spans: []leases.Span{leases.KeySpan("a")}})
+	require.True(t, ended)
+	require.NoError(t, d.Err)
+	require.Equal(t, ServedStale, d.Read.By)
+}
+
 func TestBadSpansAreRefused(t *testing.T) {
 	c := newLeaseCluster(t, 1)
 	c.elect(1)
