@@ -233,9 +233,11 @@ func (n *Node) Committed(i Index) { n.committed = i }
 
 // Applied tells up to where the log, or a snapshot, is applied.
 func (n *Node) Applied(i Index) {
+	if n.leading != nil && n.applied < n.leading.settled { // otherwise no roster depends on it
+		n.leading.outdated = true
+	}
 	n.applied = i
 	n.touches.forget(i)
-	n.rostersMayChange()
 }
 
 // Acknowledged tells a leader that a member, or the leader itself, holds the leader's log up
