@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // benchNode returns node 2 or the leader of a group whose first nodes are responders, with
 // entries in its log that are not committed.
-func benchNode(b *testing.B, id NodeID, nodes, responders, waiting int) *Node {
+func benchNode(b testing.TB, id NodeID, nodes, responders, waiting int) *Node {
 	b.Helper()
 	var ids []NodeID
 	for i := range nodes {
@@ -37,6 +39,17 @@ func benchNode(b *testing.B, id NodeID, nodes, responders, waiting int) *Node {
 		p.holding = holding{until: Instant(time.Hour), counter: 1, roster: r.ID}
 	}
 	return n
+}
+
+// A leader that waits for no change of the configuration looks at no roster as entries are applied.
+func TestAppliedEntriesTakeNoMemory(t *testing.T) {
+	n := benchNode(t, 1, 5, 4, 1000)
+	n.Poll(2)
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		n.Committed(n.committed + 1)
+		n.Applied(n.committed)
+		n.Poll(2)
+	}))
 }
 
 func BenchmarkReadIndex(b *testing.B) {

@@ -48,6 +48,11 @@ func TestLeaseOfAMemberThatLeftDoesNotCount(t *testing.T) {
 			n.Configured(now, Members{Voters: Voters{Incoming: []NodeID{1, 2}}})
 			n.Configured(now, conf)
 		},
+		"the change is applied, and the log has it come back": func(n *Node, now Instant) {
+			conf, later := n.members, Members{Voters: Voters{Incoming: []NodeID{1, 2}}, Coming: [][]NodeID{{1, 2}, {1, 2, 3}}}
+			n.Configured(now, later)
+			n.Configured(now, conf)
+		},
 		"a snapshot has both changes": func(n *Node, _ Instant) { n.Restored(n.last) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -172,13 +172,15 @@ func (n *Node) Configured(now Instant, m Members) {
 	if l := n.leading; l != nil && slices.ContainsFunc(m.Incoming, func(id NodeID) bool { return !n.members.counts(id) }) {
 		l.joined = now
 	}
+	before := n.members
 	n.members = Members{Voters: m.Voters.clone(), Learners: ascending(m.Learners)}
 	for _, ids := range m.Coming {
 		n.members.Coming = append(n.members.Coming, ascending(ids))
 	}
-	// A member that has left may come back with an empty disk, and has then forgotten what it promised (rule L35).
+	// A member that has left may come back with an empty disk, and has then forgotten what it promised (rule L35). The log may
+	// already say that it comes back.
 	for _, p := range n.peers {
-		if !n.members.has(p.id) && !n.members.counts(p.id) {
+		if !n.members.has(p.id) && (before.has(p.id) || !n.members.counts(p.id)) {
 			p.holding, p.sent = holding{}, [maxSent]sentRequest{}
 		}
 	}
@@ -231,9 +233,11 @@ func (n *Node) Committed(i Index) { n.committed = i }
 
 // Applied tells up to where the log, or a snapshot, is applied.
 func (n *Node) Applied(i Index) {
+	if n.leading != nil && n.applied < n.leading.settled { // otherwise no roster depends on it
+		n.leading.outdated = true
+	}
 	n.applied = i
 	n.touches.forget(i)
-	n.rostersMayChange()
 }
 
 // Acknowledged tells a leader that a member, or the leader itself, holds the leader's log up

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/raft"
 )
 
 // home is what a replica does for gateways, which have no replica: see [Gateway]. Any replica can be a
@@ -178,7 +179,18 @@ func (h *home) welcome(place int, from uint64, a wire.Attach) {
 
 // closeStream tells a gateway that this node is not its home, and whether it could be.
 func (h *home) closeStream(to uint64, a wire.Attach, why string) {
-	h.post(to, wire.Report{Life: a.Life, Number: a.Number, Leader: h.state.Lead, LeaderTerm: h.state.Term, Closed: why})
+	now := h.heardOf()
+	h.post(to, wire.Report{Life: a.Life, Number: a.Number, Leader: now.Lead, LeaderTerm: now.Term, Closed: why})
+}
+
+// heardOf is the core's state, without a leader that this node does not hear. Within two election timeouts a voter has given such a
+// leader up. A learner follows the leader without end, also behind its own removal.
+func (h *home) heardOf() CoreState {
+	now := h.state
+	if at, heard := h.heard[now.Lead]; !h.leads() && (!heard || h.ticks-at > 2*uint64(h.cfg.ElectionTick)) {
+		now.Lead = raft.None
+	}
+	return now
 }
 
 // endStream ends the stream of a guest.
@@ -327,16 +339,16 @@ func (h *home) tell(g *guest, must bool) {
 		h.reportCounted(g)
 		must = false
 	}
-	if must || g.told.Lead != h.state.Lead || g.told.Term != h.state.Term || g.toldTerm != h.applied.at.term {
+	if now := h.heardOf(); must || g.told.Lead != now.Lead || g.told.Term != now.Term || g.toldTerm != h.applied.at.term {
 		h.post(g.id, h.newReport(g))
 	}
 }
 
 // newReport returns a report without news.
 func (h *home) newReport(g *guest) wire.Report {
-	g.told, g.toldTerm = h.state, h.applied.at.term
+	g.told, g.toldTerm = h.heardOf(), h.applied.at.term
 	return wire.Report{Life: g.life, Number: g.number, Stream: g.stream, Count: g.count,
-		Leader: h.state.Lead, LeaderTerm: h.state.Term, Term: h.applied.at.term, Index: h.applied.at.index}
+		Leader: g.told.Lead, LeaderTerm: g.told.Term, Term: h.applied.at.term, Index: h.applied.at.index}
 }
 
 // reportCounted sends a report that the guest has to acknowledge. A report with more entries to come names

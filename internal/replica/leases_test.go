@@ -13,6 +13,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
@@ -336,10 +337,47 @@ func TestSpansOfAnEntryAreThoseOfItsCommands(t *testing.T) {
 	require.NoError(t, err)
 	entries, err := n.log.Entries(last, last+1, 1<<20)
 	require.NoError(t, err)
-	require.Equal(t, []leases.Span{leases.KeySpan("a"), leases.KeySpan("c")}, spansOf(entries[0].GetData(), n.cfg.Leases.Spans))
-	require.Nil(t, spansOf([]byte("no envelope"), n.cfg.Leases.Spans), "every key")
-	require.Nil(t, spansOf(entries[0].GetData(), func([]byte) []leases.Span { return nil }))
-	require.Nil(t, spansOf(entries[0].GetData(), func([]byte) []leases.Span { return make([]leases.Span, leases.MaxSpans) }), "too many")
+	require.Equal(t, []leases.Span{leases.KeySpan("a"), leases.KeySpan("c")}, spansOf(entries[0].GetData(), 0, n.cfg.Leases.Spans))
+	require.Nil(t, spansOf([]byte("no envelope"), 0, n.cfg.Leases.Spans), "every key")
+	require.Nil(t, spansOf(entries[0].GetData(), 0, func([]byte) []leases.Span { return nil }))
+	require.Nil(t, spansOf(entries[0].GetData(), 0, func([]byte) []leases.Span { return make([]leases.Span, leases.MaxSpans) }), "too many")
+}
+
+// The clear bytes of a coded entry may end within the name of a key.
+func TestCodedEntryMayWriteAnyKey(t *testing.T) {
+	c, told := newLeaseCluster(t), map[string]bool{}
+	tune := c.tune
+	c.tune = func(cfg *Config) {
+		tune(cfg)
+		of := cfg.Leases.Spans
+		cfg.Leases.Spans = func(command []byte) []leases.Span {
+			told[string(command)] = true
+			return of(command)
+		}
+	}
+	c.coding = func() *raft.Coding { return &raft.Coding{Threshold: 64, ClearPrefix: 12, Policy: ecraft.Levelled{}} }
+	for id := uint64(1); id <= 3; id++ {
+		c.add(id, []uint64{1, 2, 3})
+	}
+	c.elect(1)
+	c.run(5)
+	for _, command := range []string{"a=1", "abcdefghijklmnopqrstuvwxyz=" + strings.Repeat("x", 1000)} {
+		call := c.propose(1, command)
+		c.run(3)
+		require.NoError(t, c.result(call).Err)
+	}
+	require.NotZero(t, c.nodes[1].r.Status().Coding.Counters.Encoded)
+	require.Equal(t, map[string]bool{"a=1": true}, told)
+}
+
+// Where the keys of a read do not matter, nobody is asked about them.
+func TestLocalReadOfKeysAsksNobody(t *testing.T) {
+	c := newLeaseCluster(t, 1, 2, 3)
+	c.elect(1)
+	d, ended := c.lonely(3, ReadOptions{Policy: Local{}, Spans: []leases.Span{leases.KeySpan("a")}})
+	require.True(t, ended)
+	require.NoError(t, d.Err)
+	require.Equal(t, ServedStale, d.Read.By)
 }
 
 func TestBadSpansAreRefused(t *testing.T) {

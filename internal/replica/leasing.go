@@ -32,7 +32,11 @@ func (r *Replica) leases(cfg *raft.Config) {
 	own := *r.cfg.Leases
 	own.Served = r.reads.served
 	if own.Spans != nil {
-		own.Spans = func(data []byte) []leases.Span { return spansOf(data, r.cfg.Leases.Spans) }
+		clear := 0
+		if r.cfg.Coding != nil {
+			clear = r.cfg.Coding.ClearPrefix
+		}
+		own.Spans = func(data []byte) []leases.Span { return spansOf(data, clear, r.cfg.Leases.Spans) }
 	}
 	cfg.Leases = &own
 }
@@ -50,10 +54,11 @@ func (r *Replica) startLeases() error {
 }
 
 // spansOf returns the keys that an entry writes, as the host says of each of its
-// commands; nil: every key. What cannot be read, as a coded entry, may write any key.
-func spansOf(data []byte, of func([]byte) []leases.Span) []leases.Span {
+// commands; nil: every key. What cannot be read, as a coded entry, may write any key. Of a
+// coded entry there are so many clear bytes, and the command in them is cut off.
+func spansOf(data []byte, clear int, of func([]byte) []leases.Span) []leases.Span {
 	env, err := decodeEnvelope(data)
-	if err != nil {
+	if err != nil || len(data) == clear {
 		return nil
 	}
 	all := []leases.Span{} // not nil: of no key

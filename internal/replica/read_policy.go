@@ -157,6 +157,9 @@ type Local struct{ fresh }
 
 func (Local) known(v readView) (uint64, bool) { return v.applied, true }
 
+// question is of every key, because such reads alone are answered without a round.
+func (Local) question(string) question { return question{} }
+
 // PolicyName returns what metrics and traces call a policy; nil is [ReadIndex].
 func PolicyName(p ReadPolicy) string {
 	switch p.(type) {

@@ -49,6 +49,8 @@ var gateways = []bug{
 		edit("if left := i.granted[origin] - bytes; left > 0 {", "if left := i.granted[origin]; left > 0 {"), "", 300},
 	{"a home's mark is ahead of its results", homeFile,
 		edit("Term: h.applied.at.term, Index: h.applied.at.index}", "Term: h.host.at.term, Index: h.host.at.index}"), "", brief},
+	{"a home names a leader that it does not hear", homeFile,
+		edit("h.ticks-at > 2*uint64(h.cfg.ElectionTick)", "h.ticks-at > 1<<40"), "TestGatewayLeavesALearnerThatHearsNoLeader", 0},
 	{"a stream goes on behind a snapshot", "internal/replica/snapshots.go",
 		edit("		r.home.endStreams(\"this node has entries by a snapshot\")\n", ""), "", brief},
 	{"bytes of queries are not given back", gatewayFile,

@@ -70,6 +70,8 @@ var table = []bug{
 		edit("			p.holding, p.sent = holding{}, [maxSent]sentRequest{}\n", "			_ = p\n"), nil, "TestLeaseOfAMemberThatLeftDoesNotCount"},
 	{"L35", "an answer counts of a member that has left since", "leases/node.go",
 		edit("			p.holding, p.sent = holding{}, [maxSent]sentRequest{}\n", "			p.holding = holding{}\n"), nil, "TestLeaseOfAMemberThatLeftDoesNotCount"},
+	{"L35", "the lease of a member that has left counts if the log has it come back", "leases/node.go",
+		edit("before.has(p.id)", "before.has(0)"), nil, "TestLeaseOfAMemberThatLeftDoesNotCount"},
 	{"L35", "leases outlive a snapshot", "leases/node.go",
 		edit("	n.last, n.committed = i, i\n	n.GiveUp()\n", "	n.last, n.committed = i, i\n"), nil, "TestLeaseOfAMemberThatLeftDoesNotCount"},
 	{"L20", "a note beyond the last index there is counts for entry 0", "leases/touches.go",
