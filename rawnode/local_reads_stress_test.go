@@ -95,7 +95,7 @@ func TestReadsBetweenTurnsAreLinearizable(t *testing.T) {
 	var cut cuts
 	members := group(t, rawnode.Weft, 3, func(cfg *rawnode.Config) {
 		cfg.Transport = cutTransport{cfg.Transport, &cut}
-		cfg.Replica.Leases = &raft.Leases{Lease: 150 * time.Millisecond, Fail: 50 * time.Millisecond, Hold: 20 * time.Millisecond,
+		cfg.Replica.Leases = &raft.Leases{Lease: 400 * time.Millisecond, Fail: 150 * time.Millisecond, Hold: 50 * time.Millisecond,
 			Wanted: []leases.Want{{Nodes: []leases.NodeID{leases.AllVoters}}},
 			Spans:  func(data []byte) []leases.Span { return []leases.Span{leases.KeySpan(string(data))} }}
 	})
