@@ -108,10 +108,13 @@ type waiting struct {
 	at, size     float64
 }
 
-// lane is the entries of a group.
+// lane is the entries of a group, from its first large one on: groups whose entries are all small tell nothing of coding.
 type lane struct {
 	entries ring.Ring[waiting]
+	large   bool    // the group has had a large entry
+	in      bool    // the lane is one of those of processors
 	last    uint64  // the last entry proposed
+	size    float64 // and its size
 	done    uint64  // the last entry committed; none waits if it is the last one proposed
 	before  uint64  // the last entry from before the turn
 	heard   float64 // time of the last news
@@ -193,14 +196,14 @@ func (p *processors) reset() {
 
 // leaves forgets a lane.
 func (p *processors) leaves(l *lane) {
-	if i := slices.Index(p.lanes, l); i >= 0 {
-		p.lanes = slices.Delete(p.lanes, i, i+1)
+	if l.in {
+		p.lanes = slices.DeleteFunc(p.lanes, func(other *lane) bool { return other == l })
 		if p.settle(l, l.last); p.turns != nil {
 			p.clear()
 		}
 	}
 	l.entries.Clear()
-	l.last, l.done, l.before = 0, 0, 0
+	l.in, l.last, l.done, l.before = false, 0, 0, 0
 }
 
 // settle notes that no entry of a lane up to an index waits.
@@ -230,13 +233,17 @@ func (p *processors) sweep(now float64) {
 
 // proposed notes an entry.
 func (p *processors) proposed(l *lane, index uint64, size, now float64) {
+	if !l.large {
+		l.last, l.size = index, size
+		return
+	}
 	if p.open == 0 {
 		p.rested = max(p.rested, now-p.now)
 	}
 	p.at(now)
-	if l.heard = now; l.last == 0 {
+	if l.heard = now; !l.in {
 		p.lanes = append(p.lanes, l)
-		l.done = index - 1
+		l.in, l.last, l.done = true, index-1, index-1
 	}
 	if !l.waits() {
 		p.open++
@@ -252,6 +259,9 @@ func (p *processors) proposed(l *lane, index uint64, size, now float64) {
 
 // committed notes the times of entries; the time is the time of the last answer.
 func (p *processors) committed(l *lane, index uint64) {
+	if !l.in {
+		return
+	}
 	if p.settle(l, index); p.turns == nil {
 		return
 	}
@@ -381,6 +391,10 @@ func (a *Policy) busiest(r *ecraft.Round) float64 {
 
 // wantFull reports whether an entry is to travel as full copies for the sake of processors.
 func (p *processors) wantFull(l *lane, busy, now float64) bool {
+	if !l.large {
+		l.large = true
+		p.proposed(l, l.last, l.size, now)
+	}
 	p.at(now)
 	p.sweep(now)
 	p.share.add(busy, p.now, busyMemory)

@@ -206,7 +206,7 @@ func TestTurnOfFewLargeEntriesIsNotWhole(t *testing.T) {
 }
 
 func TestEntriesFromBeforeDoNotCountForATurn(t *testing.T) {
-	p, l := &processors{count: true, turns: new(turns)}, &lane{}
+	p, l := &processors{count: true, turns: new(turns)}, &lane{large: true}
 	for index := uint64(1); index <= 4; index++ {
 		p.proposed(l, index, 1000, 1)
 	}
@@ -281,7 +281,7 @@ func TestGroupsThatShareTrialsTryTogether(t *testing.T) {
 func TestGroupThatLeadsNoMoreHoldsNoTrial(t *testing.T) {
 	s := newServer(1.5e-3, 1e-3, 0.9)
 	s.run(0.05)
-	gone := &lane{}
+	gone := &lane{large: true}
 	s.p.proposed(gone, 7, 1000, s.now)
 	require.Greater(t, s.p.open, 0)
 	s.run(3)
@@ -291,6 +291,23 @@ func TestGroupThatLeadsNoMoreHoldsNoTrial(t *testing.T) {
 	require.Len(t, s.p.lanes, 1)
 	s.p.proposed(gone, 9, 1000, s.now)
 	require.Len(t, s.p.lanes, 2, "the group leads again")
+}
+
+func TestGroupsOfSmallEntriesTellNothing(t *testing.T) {
+	s := newServer(1e-3, 2e-3, 0.9)
+	small := &lane{}
+	s.p.proposed(small, 7, 16, s.now)
+	s.run(1)
+	s.p.committed(small, 7)
+	require.Len(t, s.p.lanes, 1)
+	s.drain()
+	require.Zero(t, s.p.open)
+	s.p.proposed(small, 8, 1<<20, s.now)
+	s.p.wantFull(small, 1, s.now)
+	require.Len(t, s.p.lanes, 2)
+	require.Equal(t, 1, s.p.open)
+	s.p.committed(small, 8)
+	require.Zero(t, s.p.open)
 }
 
 // TestSharedTrialsAreSafeForConcurrentUse has groups propose at once; the race detector looks on.

@@ -87,7 +87,7 @@ func TestMachineThatStandsStillDecidesLittle(t *testing.T) {
 
 // TestPauseIsLeftOut has a turn of entries that take a millisecond, and one that commits with the next one 80 ms later.
 func TestPauseIsLeftOut(t *testing.T) {
-	p, l := &processors{count: true, turns: new(turns)}, &lane{}
+	p, l := &processors{count: true, turns: new(turns)}, &lane{large: true}
 	p.begin()
 	for index := uint64(1); index <= 10; index++ {
 		p.proposed(l, index, 1000, float64(index)*1e-3)
