@@ -43,6 +43,21 @@ func TestLargeTextAndSlowLinksHoldTheConditions(t *testing.T) {
 	}
 }
 
+// TestGroupsOfOneLeaderCodeTogether has ten groups fill the links of one leader, which full copies fill three times as much.
+func TestGroupsOfOneLeaderCodeTogether(t *testing.T) {
+	p := Plan{
+		Nodes: 5, Ranges: 10, PerRange: 1, Terminals: 5, Leaders: 1, Customers: 10, Items: 100, Text: 8, Processors: 2, Rate: 100e6 / 8,
+		Delay: 10 * time.Microsecond, Sync: time.Millisecond, Warm: 2 * time.Second, Time: time.Second, Seed: 1,
+	}
+	var all [2]float64
+	for i, side := range []Side{Full, Adaptive} {
+		o, err := Run(t.Context(), p, side)
+		require.NoError(t, err)
+		all[i] = o.All
+	}
+	require.Greater(t, all[1]/all[0], 2.5, "a group that tried full copies alone found them as good")
+}
+
 func TestThinkTimesAreAsSpecified(t *testing.T) {
 	p := small()
 	p.Think, p.Terminals, p.Warm, p.Time = true, 10, time.Minute, time.Minute
