@@ -174,7 +174,7 @@ func (e *Engine) closeNow() error {
 	}
 	err := e.Err()
 	if errors.Is(err, ErrClosed) {
-		if err = e.giveUp(); err == nil {
+		if err = e.giveUp(); err == nil && e.w.out.end() > emptyLen {
 			err = e.w.seal()
 		}
 		if noSpace(err) && !errors.Is(err, ErrFull) {

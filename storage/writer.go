@@ -325,6 +325,8 @@ type beginMeta struct {
 const (
 	beginMetaLen1 = 32
 	beginMetaLen  = 40
+
+	emptyLen = headerLen + beginMetaLen // of a segment with nothing behind its first frame
 )
 
 func (m beginMeta) append(b []byte) []byte {
