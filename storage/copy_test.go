@@ -64,3 +64,21 @@ func TestPayloadsAreNotCopied(t *testing.T) {
 	require.Less(t, perWrite, uint64(16<<10))
 	require.NoError(t, e.Close())
 }
+
+// TestEmptyEntriesCountInTheCache: an entry without data has 8 bytes in the log, and many times that in memory.
+func TestEmptyEntriesCountInTheCache(t *testing.T) {
+	const entries, cache = 5000, 100_000
+	e, err := storage.Open("data", storage.Options{Identity: testIdentity, FS: vfs.NewMem(), Manual: true, CacheBytes: cache})
+	require.NoError(t, err)
+	g, err := e.Group(1)
+	require.NoError(t, err)
+	for i := uint64(1); i <= entries; i++ {
+		require.NoError(t, g.AppendWait(t.Context(), storage.Write{Entries: []*pb.Entry{{Term: new(uint64(1)), Index: new(i)}}}))
+	}
+	all, err := g.Entries(1, entries+1, 1<<30)
+	require.NoError(t, err)
+	kept := len(all) - int(e.Stats().ReadEntries)
+	require.Positive(t, kept)
+	require.Less(t, kept*int(unsafe.Sizeof(pb.Entry{})), cache)
+	require.NoError(t, e.Close())
+}

@@ -390,7 +390,7 @@ func (w *writer) publish(r *request) {
 	if len(rec.entries) > 0 {
 		w.cache.add(cached{
 			group: g, first: rec.first, n: len(rec.rows), seg: r.seg,
-			start: uint32(r.body), end: off, bytes: int64(off) - r.body,
+			start: uint32(r.body), end: off, bytes: int64(off) - r.body + entryBytes*int64(len(rec.rows)),
 		})
 	}
 }
