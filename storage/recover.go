@@ -214,7 +214,7 @@ func (r *recovery) beginning(sc *scanner, h frameHeader, meta []byte) error {
 		return err
 	}
 	if m.id != r.e.opts.Identity {
-		return fmt.Errorf("%w: a segment is of %v, this node is %v", ErrIdentity, m.id, r.e.opts.Identity)
+		return fmt.Errorf("%w: segment %d is of %v, this node is %v", ErrIdentity, sc.seg.number, m.id, r.e.opts.Identity)
 	}
 	r.begin, r.needed = m, max(r.needed, m.first)
 	return nil

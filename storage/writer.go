@@ -348,7 +348,7 @@ func decodeBeginMeta(b []byte) (beginMeta, error) {
 	}
 	v := binary.LittleEndian.Uint32(b)
 	if v == 0 || v > segmentVersion {
-		return beginMeta{}, fmt.Errorf("%w: segment has version %d, this program reads up to %d", ErrVersion, v, segmentVersion)
+		return beginMeta{}, fmt.Errorf("%w: segment has version %d, this program reads up to %d; run a newer program", ErrVersion, v, segmentVersion)
 	}
 	want := beginMetaLen
 	if v == 1 {
