@@ -144,15 +144,17 @@ func (s *scanner) header(off int64) (int64, frameHeader, bool, error) {
 }
 
 // remains returns where the traces of torn frames behind off end. In a recycled
-// file other bytes are older than the segment and do not count.
-func (s *scanner) remains(off int64, recycled bool) (int64, error) {
+// file only headers accepted by ok count: other bytes are older than the segment.
+func (s *scanner) remains(off int64, recycled bool, ok func(int64, frameHeader) bool) (int64, error) {
 	end := off
 	for recycled {
 		at, h, found, err := s.header(off)
 		if !found || err != nil {
 			return end, err
 		}
-		end, off = max(end, min(s.size, at+h.len())), at+frameAlign
+		if off = at + frameAlign; ok(at, h) {
+			end = max(end, min(s.size, at+h.len()))
+		}
 	}
 	for at := off; at < s.size; at += scanBytes {
 		b, err := s.bytes(at, int(min(scanBytes, s.size-at)))

@@ -77,6 +77,34 @@ func TestHeadersInEntriesCostNoSums(t *testing.T) {
 	require.NoError(t, e.Close())
 }
 
+// TestHeadersInEntriesAreNoTornWrites: what clients have stored in a recycled file is not reported as writes that
+// a crash has torn.
+func TestHeadersInEntriesAreNoTornWrites(t *testing.T) {
+	opts := crashOptions(unlocked{vfs.NewMem()})
+	opts.SegmentBytes = 64 << 10
+	e, err := storage.Open("data", opts)
+	require.NoError(t, err)
+	g, err := e.Group(1)
+	require.NoError(t, err)
+	data := make([]byte, 57*1000) // at all places of an alignment
+	for i := range 1000 {
+		header := data[57*i:]
+		copy(header, "WLF1")
+		binary.LittleEndian.PutUint64(header[8:], uint64(1+i%21))
+		binary.LittleEndian.PutUint64(header[16:], 1<<40)
+	}
+	for i := uint64(1); e.Stats().Recycled == 0; i++ {
+		require.NoError(t, g.AppendWait(t.Context(), storage.Write{Entries: []*pb.Entry{{Term: new(uint64(1)), Index: new(i), Data: data}}}))
+		require.NoError(t, g.SetSnapshot(&pb.SnapshotMetadata{Index: new(i)}, nil))
+		require.NoError(t, g.Compact(i))
+	}
+	require.NoError(t, g.AppendWait(t.Context(), storage.Write{HardState: &pb.HardState{Term: new(uint64(1))}}))
+	e, err = storage.Open("data", opts) // the process was killed
+	require.NoError(t, err)
+	require.Zero(t, e.Recovery().CutBytes)
+	require.NoError(t, e.Close())
+}
+
 // TestRecycledFileThatWasNotBegunHasNoTail: power fails when a purged file has the name of a
 // new segment, and none of its bytes. What it has of its earlier life are no torn writes.
 func TestRecycledFileThatWasNotBegunHasNoTail(t *testing.T) {

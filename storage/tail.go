@@ -29,7 +29,7 @@ func (r *recovery) tail(sc *scanner, last bool, reason error) error {
 		return r.blame(sc, reason)
 	}
 	// Without a first frame, nothing says what the file was before.
-	end, err := sc.remains(r.end, r.begin.recycled || r.end == 0)
+	end, err := sc.remains(r.end, r.begin.recycled || r.end == 0, r.follows)
 	if err != nil {
 		return err
 	}
