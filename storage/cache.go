@@ -16,6 +16,10 @@ type cache struct {
 	bytes atomic.Int64 // of the entries in fifo; some may be dropped already
 }
 
+// entryBytes is what an entry in memory takes beside its data: the structure, and its
+// numbers. Of small entries these are most, and all of empty ones.
+const entryBytes = 128
+
 // cached are the entries of one frame.
 type cached struct {
 	group      *Group

@@ -177,6 +177,7 @@ func TestDamageNamesEntry(t *testing.T) {
 			require.Equal(t, c.group, d.Group)
 			require.Equal(t, c.index, d.Index)
 			require.ErrorContains(t, err, fmt.Sprintf("group %d, index %d", c.group, c.index))
+			require.ErrorContains(t, err, "("+name+")")
 			require.ErrorIs(t, err, storage.ErrDamaged)
 		}
 		require.True(t, found)

@@ -6,6 +6,7 @@ package storage
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -59,7 +60,7 @@ func Open(dir string, opts Options) (*Engine, error) {
 	e.w.out = gather{segmentBytes: opts.SegmentBytes, written: &e.count.writtenBytes}
 	if err := e.recover(); err != nil {
 		_ = e.closeFiles() // the first error is the one to report
-		return nil, d.full(err)
+		return nil, fmt.Errorf("storage: open %s: %w", dir, d.full(err))
 	}
 	if opts.Manual {
 		close(e.stopped)
@@ -174,7 +175,7 @@ func (e *Engine) closeNow() error {
 	}
 	err := e.Err()
 	if errors.Is(err, ErrClosed) {
-		if err = e.giveUp(); err == nil {
+		if err = e.giveUp(); err == nil && e.w.out.end() > emptyLen {
 			err = e.w.seal()
 		}
 		if noSpace(err) && !errors.Is(err, ErrFull) {

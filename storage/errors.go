@@ -54,7 +54,7 @@ var (
 // Nothing was changed on disk: restore the directory from a copy, or remove the node
 // from its groups and add it again with an empty directory.
 type DamageError struct {
-	Segment uint64 // number of the segment file, as in its name
+	Segment uint64 // number of the segment file, in its name in hexadecimal digits; 0 for the file IDENTITY
 	Offset  int64  // byte in the segment, or -1 if no single place is to blame
 	Group   uint64 // the group with missing data; see Index
 	Index   uint64 // first log index known to be lost; 0 if unknown, and then Group may be unknown too
@@ -63,7 +63,10 @@ type DamageError struct {
 
 // Error implements error.
 func (d *DamageError) Error() string {
-	where := fmt.Sprintf("segment %d", d.Segment)
+	where := "identity"
+	if d.Segment > 0 {
+		where = fmt.Sprintf("segment %d (%s)", d.Segment, segmentName(d.Segment))
+	}
 	if d.Offset >= 0 {
 		where += fmt.Sprintf(", byte %d", d.Offset)
 	}

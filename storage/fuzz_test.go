@@ -239,3 +239,21 @@ func TestSpans(t *testing.T) {
 		}
 	})
 }
+
+// TestLongLogIsNotCopiedForAPiece: while a segment is purged, a crash leaves entries in it and, piece by
+// piece, behind it. A log of ten million entries is 400 MB, which must not be copied for each piece, nor where
+// a leader has replaced the end.
+func TestLongLogIsNotCopiedForAPiece(t *testing.T) {
+	var sp spans
+	sp.put(1, make([]slot, 1000))
+	at := &sp[0].slots[0]
+	for i := range uint64(50) {
+		sp.put(101+10*i, []slot{{term: i}, {term: i}})
+	}
+	sp.cutFrom(900)
+	sp.put(900, []slot{{term: 7}})
+	require.Len(t, sp, 1)
+	require.Same(t, at, &sp[0].slots[0])
+	require.EqualValues(t, 49, sp[0].slots[591].term)
+	require.EqualValues(t, 900, len(sp[0].slots))
+}

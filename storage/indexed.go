@@ -103,7 +103,7 @@ func (r *recovery) readBegin(s *segment) (frameHeader, beginMeta, error) {
 	}
 	m, err := decodeBeginMeta(meta)
 	if err == nil && m.id != r.e.opts.Identity {
-		err = fmt.Errorf("%w: a segment is of %v, this node is %v", ErrIdentity, m.id, r.e.opts.Identity)
+		err = fmt.Errorf("%w: segment %d is of %v, this node is %v", ErrIdentity, s.number, m.id, r.e.opts.Identity)
 	}
 	return h, m, err
 }

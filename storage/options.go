@@ -50,8 +50,8 @@ type Options struct {
 	// the bound, so that a write larger than the bound still passes.
 	QueueBytes int64
 
-	// CacheBytes bounds the encoded size of written entries in memory, over all groups;
-	// 0 means DefaultCacheBytes, negative none.
+	// CacheBytes bounds the written entries in memory, over all groups: their encoded size,
+	// and 128 bytes for each. 0 means DefaultCacheBytes, negative none.
 	CacheBytes int64
 
 	// BatchBytes bounds the bytes of entries collected by the writer before a sync; 0

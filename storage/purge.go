@@ -54,15 +54,16 @@ func (w *writer) purge() {
 	// the victim, because memory gets the new places only after the write.
 	var again []*Group
 	for bytes := 0; len(p.groups) > 0 && bytes < purgeStepBytes; p.groups = p.groups[1:] {
-		n, err := w.rescue(p.groups[0], purgeStepBytes-bytes)
+		g := p.groups[0]
+		n, err := w.rescue(g, purgeStepBytes-bytes)
 		if err != nil {
 			w.giveUpPurge(err)
 			return
 		}
 		if n > 0 {
-			again = append(again, p.groups[0])
+			again = append(again, g)
 		}
-		bytes += n
+		bytes += n + g.entries() // to look through them takes about as long as to write a byte for each
 	}
 	if p.groups = append(again, p.groups...); len(p.groups) == 0 {
 		p.waiting = w.pushInternal(&request{purged: p.victim.number + 1}) == nil
@@ -193,6 +194,13 @@ func (w *writer) rescueState(g *Group, victim *segment) (int, error) {
 		return rec, nil
 	}})
 	return bytes, err
+}
+
+// entries returns the number of entries of g.
+func (g *Group) entries() int {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return len(g.log.slots)
 }
 
 // slotsIn returns consecutive slots of entries in s, the first of which has index lo,

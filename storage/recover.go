@@ -65,7 +65,6 @@ func (e *Engine) recover() error {
 	if err := r.settle(); err != nil {
 		return err
 	}
-	r.found.Segments = len(e.segments) - 1
 	r.found.Groups = len(e.groups)
 	e.recovery = r.found
 	e.opts.Logf("storage: %s: %d groups with %d entries in %d segments", e.w.dir.path, r.found.Groups, r.found.Entries, r.found.Segments)
@@ -83,6 +82,7 @@ func (r *recovery) open() error {
 	if err != nil {
 		return err
 	}
+	r.found.Segments = len(numbers)
 	for i, n := range numbers {
 		if i > 0 && n != numbers[i-1]+1 {
 			return &DamageError{Segment: numbers[i-1] + 1, Offset: -1, Reason: "the file of the segment is missing"}
@@ -214,7 +214,7 @@ func (r *recovery) beginning(sc *scanner, h frameHeader, meta []byte) error {
 		return err
 	}
 	if m.id != r.e.opts.Identity {
-		return fmt.Errorf("%w: a segment is of %v, this node is %v", ErrIdentity, m.id, r.e.opts.Identity)
+		return fmt.Errorf("%w: segment %d is of %v, this node is %v", ErrIdentity, sc.seg.number, m.id, r.e.opts.Identity)
 	}
 	r.begin, r.needed = m, max(r.needed, m.first)
 	return nil
@@ -300,6 +300,12 @@ func (r *recovery) finish(g *Group, log spans) error {
 	return nil
 }
 
+// untouched reports whether the last segment has its first frame and nothing else, not even
+// remains of others: then no frame in it can come to life, and the segment is gone on with. A
+// node that is started again and again and does nothing, as where its state is damaged, would
+// otherwise leave a file each time, with nobody to join them.
+func (r *recovery) untouched() bool { return r.end == emptyLen && !r.sealed && r.found.CutBytes == 0 }
+
 // settle makes the log read so far durable, ends the last segment and begins a new one.
 // After a kill of the process alone, the log read may be only in the operating system's
 // caches: the engine must not act on it, nor call it durable, before a sync. So there
@@ -320,6 +326,9 @@ func (r *recovery) settle() error {
 				return failedSync{fmt.Errorf("storage: syncing segment %d: %w", last.number, err)}
 			}
 			w.durable, w.marked = w.seq, w.seq
+		}
+		if r.untouched() {
+			return nil
 		}
 		if err := r.sealTail(w, last); err != nil {
 			return err

@@ -4,6 +4,7 @@
 package storage
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -24,6 +25,8 @@ type scanner struct {
 	buf []byte
 	off int64
 }
+
+var magicBytes = binary.LittleEndian.AppendUint32(nil, frameMagic)
 
 // Windows of a scan: large for reading with bodies, small for skipping bodies.
 const (
@@ -92,52 +95,75 @@ func (s *scanner) checkBody(off int64, rows []row) (int, error) {
 	return len(rows), nil
 }
 
-// find returns the first valid frame, at or behind off, accepted by ok.
-func (s *scanner) find(off int64, ok func(frameHeader) bool) (int64, bool, error) {
-	for ; off+headerLen <= s.size; off += frameAlign {
-		b, err := s.bytes(off, headerLen)
-		if err != nil {
+// find returns the first valid frame, at or behind off, accepted by ok. The header is
+// judged before its sum is made: entries may hold bytes that look like headers of long
+// frames, and a sum for each would take hours.
+func (s *scanner) find(off int64, ok func(int64, frameHeader) bool) (int64, bool, error) {
+	for ; ; off += frameAlign {
+		at, h, found, err := s.header(off)
+		if !found || err != nil {
 			return 0, false, err
 		}
-		if binary.LittleEndian.Uint32(b) != frameMagic {
+		if off = at; !ok(at, h) {
 			continue
 		}
-		h, _, err := s.head(off)
-		switch {
-		case errors.Is(err, errNoFrame):
-		case err != nil:
+		switch _, _, err := s.head(at); {
+		case err == nil:
+			return at, true, nil
+		case !errors.Is(err, errNoFrame):
 			return 0, false, err
-		case ok(h):
-			return off, true, nil
 		}
 	}
-	return 0, false, nil
+}
+
+// header returns the first place, at or behind off, of what looks like a header of this
+// segment, without comparing its sum.
+func (s *scanner) header(off int64) (int64, frameHeader, bool, error) {
+	for off+headerLen <= s.size {
+		if _, err := s.bytes(off, headerLen); err != nil {
+			return 0, frameHeader{}, false, err
+		}
+		window := s.buf[off-s.off:]
+		i := bytes.Index(window, magicBytes)
+		if i < 0 {
+			off += int64(len(window)) &^ (frameAlign - 1)
+			continue
+		}
+		if off += int64(i) &^ (frameAlign - 1); i%frameAlign == 0 && off+headerLen <= s.size {
+			b, err := s.bytes(off, headerLen)
+			if err != nil {
+				return 0, frameHeader{}, false, err
+			}
+			if h, err := parseFrameHeader(b); err == nil && h.segment == s.seg.number {
+				return off, h, true, nil
+			}
+		}
+		off += frameAlign
+	}
+	return 0, frameHeader{}, false, nil
 }
 
 // remains returns where the traces of torn frames behind off end. In a recycled
-// file other bytes are older than the segment and do not count.
-func (s *scanner) remains(off int64, recycled bool) (int64, error) {
+// file only headers accepted by ok count: other bytes are older than the segment.
+func (s *scanner) remains(off int64, recycled bool, ok func(int64, frameHeader) bool) (int64, error) {
 	end := off
-	for at := off; at < s.size; {
-		n := int(min(scanBytes, s.size-at))
-		b, err := s.bytes(at, n)
+	for recycled {
+		at, h, found, err := s.header(off)
+		if !found || err != nil {
+			return end, err
+		}
+		if off = at + frameAlign; ok(at, h) {
+			end = max(end, min(s.size, at+h.len()))
+		}
+	}
+	for at := off; at < s.size; at += scanBytes {
+		b, err := s.bytes(at, int(min(scanBytes, s.size-at)))
 		if err != nil {
 			return 0, err
 		}
-		for i := 0; i < n; i += frameAlign {
-			if !recycled {
-				for j, c := range b[i:min(i+frameAlign, n)] {
-					if c != 0 {
-						end = at + int64(i+j) + 1
-					}
-				}
-				continue
-			}
-			if h, err := parseFrameHeader(b[i:]); err == nil && h.segment == s.seg.number {
-				end = max(end, min(s.size, at+int64(i)+h.len()))
-			}
+		if n := len(bytes.TrimRight(b, "\x00")); n > 0 {
+			end = at + int64(n)
 		}
-		at += int64(n)
 	}
 	return end, nil
 }

@@ -114,8 +114,13 @@ func (g *gather) append(b []byte) error {
 	return g.write(b)
 }
 
-// pad appends zeros up to where the next frame may begin.
+// pad goes on to where the next frame may begin. Nobody looks at the bytes in between: behind
+// a large piece, which is in the file already, zeros would only cost another write.
 func (g *gather) pad() {
+	if len(g.buf) == 0 {
+		g.off = (g.off + frameAlign - 1) &^ (frameAlign - 1)
+		return
+	}
 	for g.end()%frameAlign != 0 {
 		g.buf = append(g.buf, 0)
 	}

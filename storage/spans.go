@@ -18,7 +18,16 @@ type span struct {
 func (s *span) end() uint64 { return s.first + uint64(len(s.slots)) }
 
 // cutFrom drops the entries from index on.
-func (sp *spans) cutFrom(index uint64) { sp.cut(index, ^uint64(0)) }
+func (sp *spans) cutFrom(index uint64) {
+	n := len(*sp)
+	for n > 0 && (*sp)[n-1].first >= index {
+		n--
+	}
+	if *sp = (*sp)[:n]; n > 0 && (*sp)[n-1].end() > index {
+		s := &(*sp)[n-1]
+		s.slots = s.slots[:index-s.first] // what is behind belongs to nobody: it may be written over
+	}
+}
 
 // cutTo drops the entries up to index.
 func (sp *spans) cutTo(index uint64) { sp.cut(0, index+1) }
@@ -53,6 +62,12 @@ func (sp *spans) put(first uint64, slots []slot) {
 		}
 		(*sp)[n-1].slots = append((*sp)[n-1].slots, slots...)
 		return
+	}
+	for _, s := range *sp {
+		if s.first <= first && end <= s.end() {
+			copy(s.slots[first-s.first:], slots) // entries that were moved, piece by piece: the log may be long
+			return
+		}
 	}
 	sp.cut(first, end)
 	at, _ := slices.BinarySearchFunc(*sp, first, func(s span, first uint64) int {

@@ -21,19 +21,28 @@ func (r *recovery) tail(sc *scanner, last bool, reason error) error {
 	if !last {
 		return r.blame(sc, reason)
 	}
-	_, proof, err := sc.find(r.end+frameAlign, func(h frameHeader) bool { return h.durable >= lost })
+	_, proof, err := sc.find(r.end+frameAlign, func(at int64, h frameHeader) bool { return h.durable >= lost && r.follows(at, h) })
 	if err != nil {
 		return err
 	}
 	if proof {
 		return r.blame(sc, reason)
 	}
-	end, err := sc.remains(r.end, r.begin.recycled)
+	// Without a first frame, nothing says what the file was before.
+	end, err := sc.remains(r.end, r.begin.recycled || r.end == 0, r.follows)
 	if err != nil {
 		return err
 	}
 	r.found.CutBytes, r.found.CutSegment, r.found.CutOffset = end-r.end, sc.seg.number, r.end
 	return nil
+}
+
+// follows reports whether a header whose sum nobody has made yet can be that of a frame behind
+// the invalid one. A frame takes a header at least, so numbers grow no faster than places: a
+// client that stores headers does not get a sum made for each without a guess of the numbers.
+// Of the numbers behind no valid frame at all nothing is known.
+func (r *recovery) follows(at int64, h frameHeader) bool {
+	return h.durable < h.seq && (r.seq == 0 || h.seq > r.seq && h.seq-r.seq-1 <= uint64(at-r.end)/headerLen)
 }
 
 // blame makes the error for a damaged frame at r.end. The group is read from the frame
@@ -55,7 +64,7 @@ func (r *recovery) blame(sc *scanner, reason error) error {
 		return d
 	}
 	for off := r.end + frameAlign; ; off += frameAlign {
-		at, ok, err := sc.find(off, func(h frameHeader) bool { return h.kind == frameWrite && h.seq > r.seq })
+		at, ok, err := sc.find(off, func(at int64, h frameHeader) bool { return h.kind == frameWrite && r.follows(at, h) })
 		if err != nil {
 			return err
 		}
@@ -102,7 +111,7 @@ func (r *recovery) sealTail(w *writer, last *segment) error {
 	}
 	if r.end == 0 {
 		// Not even its first frame is valid.
-		if err := w.frame(frameBegin, 0, w.beginMeta(false).append(nil), nil); err != nil {
+		if err := w.frame(frameBegin, 0, w.beginMeta(true).append(nil), nil); err != nil {
 			return err
 		}
 	}

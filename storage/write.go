@@ -10,6 +10,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/encoded"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -110,7 +111,7 @@ func (g *Group) checkEntries(entries []*pb.Entry, base, last uint64, r *record) 
 	if first == 0 || first > last+1 {
 		return g.invalid("Entries begin at index %d, the log ends at %d", first, last)
 	}
-	var bytes int
+	bytes, rows := 0, make([]row, len(entries))
 	for i, e := range entries {
 		if e == nil || e.GetIndex() != first+uint64(i) {
 			return g.invalid("entry %d has index %d, want %d", i, e.GetIndex(), first+uint64(i))
@@ -118,20 +119,18 @@ func (g *Group) checkEntries(entries []*pb.Entry, base, last uint64, r *record) 
 		if i > 0 && e.GetTerm() < entries[i-1].GetTerm() {
 			return g.invalid("entry %d has term %d behind term %d", e.GetIndex(), e.GetTerm(), entries[i-1].GetTerm())
 		}
-		if bytes += proto.Size(e); bytes > MaxWriteBytes {
+		size := encoded.Size(e)
+		if bytes += size; bytes > MaxWriteBytes {
 			return g.invalid("more than %d bytes of entries in one write", MaxWriteBytes)
 		}
+		rows[i] = row{term: e.GetTerm(), size: uint32(size)}
 	}
 	if first <= base {
-		entries = entries[min(base+1-first, uint64(len(entries))):]
-		first = base + 1
+		old := min(base+1-first, uint64(len(entries)))
+		entries, rows, first = entries[old:], rows[old:], base+1
 	}
-	if len(entries) == 0 {
-		return nil
-	}
-	r.first, r.entries, r.rows = first, entries, make([]row, len(entries))
-	for i, e := range entries {
-		r.rows[i] = row{term: e.GetTerm(), size: uint32(proto.Size(e))}
+	if len(entries) > 0 {
+		r.first, r.entries, r.rows = first, entries, rows
 	}
 	return nil
 }

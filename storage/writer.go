@@ -325,6 +325,8 @@ type beginMeta struct {
 const (
 	beginMetaLen1 = 32
 	beginMetaLen  = 40
+
+	emptyLen = headerLen + beginMetaLen // of a segment with nothing behind its first frame
 )
 
 func (m beginMeta) append(b []byte) []byte {
@@ -346,7 +348,7 @@ func decodeBeginMeta(b []byte) (beginMeta, error) {
 	}
 	v := binary.LittleEndian.Uint32(b)
 	if v == 0 || v > segmentVersion {
-		return beginMeta{}, fmt.Errorf("%w: segment has version %d, this program reads up to %d", ErrVersion, v, segmentVersion)
+		return beginMeta{}, fmt.Errorf("%w: segment has version %d, this program reads up to %d; run a newer program", ErrVersion, v, segmentVersion)
 	}
 	want := beginMetaLen
 	if v == 1 {
@@ -388,7 +390,7 @@ func (w *writer) publish(r *request) {
 	if len(rec.entries) > 0 {
 		w.cache.add(cached{
 			group: g, first: rec.first, n: len(rec.rows), seg: r.seg,
-			start: uint32(r.body), end: off, bytes: int64(off) - r.body,
+			start: uint32(r.body), end: off, bytes: int64(off) - r.body + entryBytes*int64(len(rec.rows)),
 		})
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -57,12 +58,19 @@ func Make(fs vfs.FS, dir string) error {
 		return err
 	}
 	for i, p := range slices.Backward(parents) {
-		// This process may lack the right to open an existing directory.
-		if err := Sync(fs, p); err != nil && i < made {
+		if err := Sync(fs, p); err != nil && (i < made || !refused(err)) {
 			return err
 		}
 	}
 	return nil
+}
+
+// refused reports whether a directory that was there before is not this process's to sync: it lacks the
+// right, or the file system cannot be written to, or has no such call. A disk that fails is another matter.
+func refused(err error) bool {
+	return slices.ContainsFunc([]error{os.ErrPermission, syscall.EROFS, syscall.EINVAL, errors.ErrUnsupported}, func(reason error) bool {
+		return errors.Is(err, reason)
+	})
 }
 
 // Sync makes the names in a directory durable.

@@ -105,6 +105,9 @@ func (m *Memory[M]) open() error {
 		}
 	}
 	s, err := m.read(c)
+	if errors.Is(err, ErrDamaged) {
+		err = fmt.Errorf("%w; nothing was changed, restore the directory from a copy of the stopped node, with its log, or replace the node", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -273,6 +273,13 @@ func TestDamageIsNoticed(t *testing.T) {
 		try(fmt.Sprint("byte ", i), b, s)
 		try(fmt.Sprint("cut at ", i), whole[:i], body[:min(i, len(body)-1)])
 	}
+	damaged := bytes.Clone(whole)
+	damaged[len(damaged)-1] ^= 1 // of the end's frame, of 11 bytes
+	writeFile(t, fs, name, damaged)
+	_, err = state.OpenMemory(newTally, state.Options{FS: fs, Dir: "state", Sessions: &session.DefaultLimits})
+	require.ErrorContains(t, err, name)
+	require.ErrorContains(t, err, fmt.Sprintf("at byte %d,", len(whole)-11))
+	require.ErrorContains(t, err, "replace the node")
 	try("more", append(bytes.Clone(whole), 0), append(bytes.Clone(body), 0))
 	long := binary.LittleEndian.AppendUint32([]byte{'p'}, 1<<31)
 	try("a length", append(long, 0, 0, 0, 0), append(long, 0, 0, 0, 0))

@@ -135,6 +135,7 @@ type Reader struct {
 	Err    error  // the first that there was
 
 	total uint64
+	at    int64 // of the next frame, in bytes
 	buf   []byte
 }
 
@@ -146,7 +147,7 @@ func (r *Reader) Next() error {
 	}
 	r.Err = r.read()
 	if errors.Is(r.Err, io.EOF) || errors.Is(r.Err, io.ErrUnexpectedEOF) {
-		r.Err = fmt.Errorf("%w: it ends in frame %d, before its end", ErrDamaged, r.Number)
+		r.Err = fmt.Errorf("%w: it ends in frame %d, which begins at byte %d, before its end", ErrDamaged, r.Number, r.at)
 	}
 	return r.Err
 }
@@ -158,15 +159,16 @@ func (r *Reader) read() error {
 	}
 	n := binary.LittleEndian.Uint32(head[1:])
 	if n > maxFrame {
-		return fmt.Errorf("%w: frame %d has %d bytes, the bound is %d", ErrDamaged, r.Number, n, maxFrame)
+		return fmt.Errorf("%w: frame %d, at byte %d, has %d bytes, the bound is %d", ErrDamaged, r.Number, r.at, n, maxFrame)
 	}
 	if err := r.fill(int(n)); err != nil {
 		return err
 	}
 	if sum := checksum(r.Number, head[0], r.Data); sum != binary.LittleEndian.Uint32(head[5:]) {
-		return fmt.Errorf("%w: frame %d has another checksum than it had when it was written", ErrDamaged, r.Number)
+		return fmt.Errorf("%w: frame %d, at byte %d, has another checksum than it had when it was written", ErrDamaged, r.Number, r.at)
 	}
 	r.Number++
+	r.at += headBytes + int64(n)
 	r.Kind = head[0]
 	if r.Kind == Piece {
 		r.total += uint64(len(r.Data))

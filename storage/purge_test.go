@@ -1,0 +1,45 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// TestPurgingLooksThroughSomeLogsAtATime: writes wait while the purger looks through the logs of groups for entries
+// in the oldest segment. Between two batches it looks at about as many entries as it may write bytes.
+func TestPurgingLooksThroughSomeLogsAtATime(t *testing.T) {
+	e, err := Open("d", indexOptions(vfs.NewMem()))
+	require.NoError(t, err)
+	p := &e.w.purger
+	p.pause = 1 << 40
+	g, err := e.Group(1)
+	require.NoError(t, err)
+	for i := uint64(1); i <= 20; i++ {
+		require.NoError(t, g.AppendWait(t.Context(), Write{Entries: []*pb.Entry{{Term: new(uint64(1)), Index: new(i), Data: make([]byte, 3000)}}}))
+		require.NoError(t, g.SetSnapshot(&pb.SnapshotMetadata{Index: new(i)}, nil))
+		require.NoError(t, g.Compact(i))
+	}
+	require.NoError(t, e.Sync(t.Context()))
+	const long = purgeStepBytes/2 + 1
+	last := e.segments[len(e.segments)-1]
+	for id := uint64(2); id <= 4; id++ {
+		e.groupLocked(id).log.slots = slices.Repeat([]slot{{seg: last}}, long)
+	}
+	p.pause = 0
+	e.w.purge()
+	require.NotNil(t, p.victim)
+	require.True(t, slices.Contains(p.groups, e.groups[4]), "it is left for a later step")
+	for range 10 {
+		_, err = e.Step()
+		require.NoError(t, err)
+	}
+	require.Positive(t, e.Stats().Purged)
+}
