@@ -173,7 +173,7 @@ api: ## compare the exported API with upstream's; prints counts and additions
 	$(GO) test -count=1 -v -run TestAPI ./internal/apicheck
 
 .PHONY: pages
-pages: ## write the tables of docs/metrics.md and the Grafana dashboard
+pages: ## write the tables of docs/metrics.md
 	$(GO) run ./cmd/kvdemo/internal/pages
 
 .PHONY: picture
