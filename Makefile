@@ -283,7 +283,7 @@ bench-coding: ## coding on beside off, real processes, into docs/data/coded.md (
 
 .PHONY: bench-sweep
 bench-sweep: ## each constant of the adaptive policy halved and doubled, virtual time, into ecraft/adaptive/README.md (about 20 minutes)
-	$(GO) run ./cmd/weftbench/internal/adaptive/sweep -out ecraft/adaptive/README.md
+	$(GO) run ./cmd/weftbench/internal/adaptive/sweep
 
 .PHONY: bench-slow
 bench-slow: etcd-released ## a leader or a follower of three is slow, hangs, is mute: Host, etcd and a minimal loop, into docs/data/slow.md (half an hour or so)
