@@ -139,7 +139,7 @@ func (s *service) enableFor(ctx context.Context, p *kvpb.Position) (*kvpb.Status
 	if g, level := p.GetGroup(), p.GetRevision(); g < 1 || g > uint64(len(s.groups)) || level > kv.NewestLevel {
 		return nil, status.Errorf(codes.InvalidArgument, "level %d of group %d, want at most level %d, and group 1 to %d", level, g, kv.NewestLevel, len(s.groups))
 	}
-	return &kvpb.StatusRequest{}, s.enabled(ctx, p.GetGroup(), int(p.GetRevision()))
+	return &kvpb.StatusRequest{}, s.enable(ctx, p.GetGroup(), int(p.GetRevision()))
 }
 
 // some collects the beginning of a stream.

@@ -62,7 +62,8 @@ func testService(t *testing.T) (*service, *oneNode) {
 	store, err := db.Group(1)
 	require.NoError(t, err)
 	host := &oneNode{store: store}
-	return &service{writes: writes{proposers: []proposer{host}, await: func(context.Context) error { return nil }}, groups: []replicated{host}, watches: newWatches()}, host
+	return &service{writes: writes{proposers: []proposer{host}, await: func(context.Context) error { return nil }, enable: func(context.Context, uint64, int) error { return nil }},
+		groups: []replicated{host}, watches: newWatches(), reads: &readCounts{}}, host
 }
 
 func TestService(t *testing.T) {
