@@ -56,7 +56,7 @@ func (o *oneNode) state() *kv.Store { return o.store }
 
 func testService(t *testing.T) (*service, *oneNode) {
 	t.Helper()
-	db, err := kv.Open("state", kv.Options{Identity: kv.Identity{Cluster: 1, Node: 1}, FS: vfs.NewMem()})
+	db, err := kv.Open("state", kv.Identity{Cluster: 1, Node: 1}, kv.Options{FS: vfs.NewMem()})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	store, err := db.Group(1)
