@@ -173,7 +173,7 @@ api: ## compare the exported API with upstream's; prints counts and additions
 	$(GO) test -count=1 -v -run TestAPI ./internal/apicheck
 
 .PHONY: pages
-pages: ## write the tables of docs/metrics.md and the Grafana dashboard
+pages: ## write the tables of docs/metrics.md
 	$(GO) run ./cmd/kvdemo/internal/pages
 
 .PHONY: picture
@@ -283,7 +283,7 @@ bench-coding: ## coding on beside off, real processes, into docs/data/coded.md (
 
 .PHONY: bench-sweep
 bench-sweep: ## each constant of the adaptive policy halved and doubled, virtual time, into ecraft/adaptive/README.md (about 20 minutes)
-	$(GO) run ./cmd/weftbench/internal/adaptive/sweep -out ecraft/adaptive/README.md
+	$(GO) run ./cmd/weftbench/internal/adaptive/sweep
 
 .PHONY: bench-slow
 bench-slow: etcd-released ## a leader or a follower of three is slow, hangs, is mute: Host, etcd and a minimal loop, into docs/data/slow.md (half an hour or so)
@@ -319,18 +319,6 @@ etcd-released: .cache/etcd-released/etcd ## etcd v3.7.3 as released, into .cache
 .cache/etcd-released/etcd: rafttest/etcd/go.mod
 	cd rafttest/etcd && $(GO) run . build --core upstream --out $(CURDIR)/.cache/etcd-released
 	touch $@
-
-.PHONY: etcd-on-weft
-etcd-on-weft: ## the same sources of etcd on Weft, into .cache/etcd-on-weft (about 2 minutes)
-	cd rafttest/etcd && $(GO) run . build --core weft --out $(CURDIR)/.cache/etcd-on-weft
-
-.PHONY: bench-ycsb
-bench-ycsb: ycsb etcd-released etcd-on-weft ## kvdemo, etcd on Weft and etcd by YCSB, on a LAN and a WAN, into docs/data/ycsb.md (about 90 minutes; needs Debian's maven and default-jdk-headless)
-	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench ycsb --out docs/data/ycsb.md
-
-.PHONY: bench-ycsb-quick
-bench-ycsb-quick: ycsb etcd-released etcd-on-weft ## the same, printed, with one short round (about 7 minutes)
-	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench ycsb --quick
 
 .PHONY: bench-redis
 bench-redis: ycsb etcd-released ## kvdemo beside redis-server and etcd, with redis-benchmark and YCSB, into docs/data/redis.md (about 45 minutes; needs Debian's redis-tools, redis-server, maven and default-jdk-headless)

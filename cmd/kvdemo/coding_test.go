@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
 
 // codedFleet is a fleet of three that codes, and a value that is written to it.
@@ -37,14 +39,14 @@ func codedFleet(t *testing.T) (f *fleet, value string) {
 }
 
 // codings returns what the running nodes say of coded replication, by node.
-func (f *fleet) codings() map[uint64]codingResult {
-	all := map[uint64]codingResult{}
+func (f *fleet) codings() map[uint64]*kvpb.StatusResponse_Coding {
+	all := map[uint64]*kvpb.StatusResponse_Coding{}
 	for line := range strings.Lines(f.do("status", "--json")) {
 		var s statusResult
 		require.NoError(f.t, json.Unmarshal([]byte(line), &s))
 		for _, g := range s.Groups {
 			if g.Coding != nil {
-				all[s.ID] = *g.Coding
+				all[s.GetId()] = g.Coding
 			}
 		}
 	}

@@ -151,8 +151,8 @@ func (s *servers) leader() (lead int) {
 		for line := range strings.Lines(r.out) {
 			var st statusResult
 			require.NoError(s.t, json.Unmarshal([]byte(line), &st))
-			if st.Role == "leader" {
-				lead = int(st.ID) - 1
+			if st.GetRole() == "leader" {
+				lead = int(st.GetId()) - 1
 			}
 		}
 		return lead >= 0
@@ -336,7 +336,7 @@ func TestSnapshotToLaggingNode(t *testing.T) {
 	away := (lead + 1) % 3
 	s.put(s.endpoints[away], "key", "before")
 	// More load than the node can take between the question and the kill.
-	last := s.status(away).LastIndex + 20
+	last := s.status(away).GetLastIndex() + 20
 	s.kill(away)
 	value := strings.Repeat("v", 3000)
 	written := 0
@@ -345,13 +345,13 @@ func TestSnapshotToLaggingNode(t *testing.T) {
 			s.put(s.endpoints[lead], fmt.Sprint("key ", written), value)
 			written++
 		}
-		return s.status(lead).FirstIndex > last
+		return s.status(lead).GetFirstIndex() > last
 	})
 	s.start(away)
-	applied := s.status(lead).Applied
+	applied := s.status(lead).GetApplied()
 	eventually(t, "the node to catch up", func() bool {
 		st := s.status(away)
-		return st.Applied >= applied && st.FirstIndex > last // its log began anew
+		return st.GetApplied() >= applied && st.GetFirstIndex() > last // its log began anew
 	})
 	want := s.do(s.endpoints[lead], "ls", "--digests")
 	require.Equal(t, want, s.do(s.endpoints[away], "ls", "--digests", "--local"))

@@ -25,6 +25,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
 
 // fleet is a cluster of processes whose members come and go.
@@ -196,9 +197,9 @@ func (f *fleet) kill(id int) { kill(f.t, f.nodes[id].cmd) }
 func (f *fleet) members() map[uint64]string {
 	roles := map[uint64]string{}
 	for line := range strings.Lines(f.do("member", "list", "--json")) {
-		var m memberResult
+		var m kvpb.MembersResponse_Member
 		require.NoError(f.t, json.Unmarshal([]byte(line), &m))
-		roles[m.ID] = m.Role
+		roles[m.GetId()] = m.GetRole()
 	}
 	return roles
 }
@@ -207,9 +208,9 @@ func (f *fleet) members() map[uint64]string {
 func (f *fleet) leads() map[uint64]int {
 	leads := map[uint64]int{}
 	for line := range strings.Lines(f.do("member", "list", "--json")) {
-		var m memberResult
+		var m kvpb.MembersResponse_Member
 		require.NoError(f.t, json.Unmarshal([]byte(line), &m))
-		leads[m.ID] = len(m.Leads)
+		leads[m.GetId()] = len(m.GetLeads())
 	}
 	return leads
 }
@@ -223,10 +224,10 @@ func (f *fleet) leader() (lead int) {
 		}
 		require.Zero(f.t, r.code, r.err)
 		for line := range strings.Lines(r.out) {
-			var m memberResult
+			var m kvpb.MembersResponse_Member
 			require.NoError(f.t, json.Unmarshal([]byte(line), &m))
-			if slices.Contains(m.Leads, 1) {
-				lead = int(m.ID)
+			if slices.Contains(m.GetLeads(), 1) {
+				lead = int(m.GetId())
 			}
 		}
 		return lead > 0

@@ -53,7 +53,7 @@ func (s *servers) groups() map[int]groupResult {
 		var st statusResult
 		require.NoError(s.t, json.Unmarshal([]byte(line), &st))
 		if len(st.Groups) > 0 {
-			all[int(st.ID)-1] = st.Groups[0]
+			all[int(st.GetId())-1] = st.Groups[0]
 		}
 	}
 	return all

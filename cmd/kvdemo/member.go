@@ -44,17 +44,6 @@ func newMemberList() *cobra.Command {
 	})
 }
 
-// memberResult is a member in the output of member --json.
-type memberResult struct {
-	ID      uint64   `json:"id"`
-	Address string   `json:"address"`
-	Role    string   `json:"role"`
-	Leads   []uint64 `json:"leads,omitempty"`
-	Behind  *uint64  `json:"behind,omitempty"`
-	Silent  bool     `json:"silent,omitempty"`
-	LogLost bool     `json:"log_lost,omitempty"`
-}
-
 // listMembers prints the answer of the first endpoint to answer, with the answers of
 // all leaders: members' distance behind, silent members, and members with a lost log.
 func (f *clientFlags) listMembers(cmd *cobra.Command, answers []client.Answer[*kvpb.MembersResponse]) error {
@@ -89,19 +78,18 @@ func (f *clientFlags) listMembers(cmd *cobra.Command, answers []client.Answer[*k
 func (f *clientFlags) printMembers(cmd *cobra.Command, resp *kvpb.MembersResponse) error {
 	t := f.table(cmd, "NODE", "ADDRESS", "ROLE", "LEADS", "BEHIND")
 	for _, m := range resp.GetMembers() {
-		r := memberResult{ID: m.GetId(), Address: m.GetAddress(), Role: m.GetRole(), Leads: m.GetLeads(), Behind: m.Behind, Silent: m.GetSilent(), LogLost: m.GetLogLost()}
 		behind := "-"
-		if r.Behind != nil {
-			behind = strconv.FormatUint(*r.Behind, 10)
+		if m.Behind != nil {
+			behind = strconv.FormatUint(m.GetBehind(), 10)
 		}
-		if r.Silent {
+		if m.GetSilent() {
 			behind += ", silent"
 		}
-		role := r.Role
-		if r.LogLost {
+		role := m.GetRole()
+		if m.GetLogLost() {
 			role += ", log lost"
 		}
-		if err := t.row(r, r.ID, r.Address, role, groupList(r.Leads), behind); err != nil {
+		if err := t.row(m, m.GetId(), m.GetAddress(), role, groupList(m.GetLeads()), behind); err != nil {
 			return err
 		}
 	}

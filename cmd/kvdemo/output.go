@@ -37,7 +37,7 @@ type (
 
 		Changed uint64 `json:"changed,omitempty"` // the revision at which the key was changed last, if asked for
 
-		Served *servedResult `json:"served,omitempty"`
+		Served *kvpb.Served `json:"served,omitempty"` // absent from an older node
 	}
 	delResult struct {
 		Key     string `json:"key"`

@@ -58,23 +58,8 @@ func (p *policyFlag) String() string { return p.text }
 // Type implements pflag.Value.
 func (p *policyFlag) Type() string { return "policy" }
 
-// servedResult is what a read rests on, as --json prints it.
-type servedResult struct {
-	By    string `json:"by"` // roster, lease, leader, quorum or stale
-	Node  uint64 `json:"node"`
-	Lag   uint64 `json:"lag,omitempty"`    // of stale: entries that are missing, as far as is known
-	AgeUS int64  `json:"age_us,omitempty"` // of stale; -1: not known
-}
-
-func newServedResult(s *kvpb.Served) *servedResult {
-	if s == nil {
-		return nil // an older node says nothing
-	}
-	return &servedResult{By: s.GetBy(), Node: s.GetNode(), Lag: s.GetLag(), AgeUS: s.GetAgeUs()}
-}
-
-// String says where the read was served.
-func (s *servedResult) String() string {
+// servedBy says where a read was served, and by what it was.
+func servedBy(s *kvpb.Served) string {
 	if s == nil {
 		return "the node does not say what served the read"
 	}
@@ -84,8 +69,8 @@ func (s *servedResult) String() string {
 	switch {
 	case s.By != "stale":
 		return text
-	case s.AgeUS < 0:
+	case s.AgeUs < 0:
 		return text + ", of unknown age"
 	}
-	return fmt.Sprintf("%s, which lacks %d entries and is at most %v old", text, s.Lag, time.Duration(s.AgeUS)*time.Microsecond)
+	return fmt.Sprintf("%s, which lacks %d entries and is at most %v old", text, s.Lag, time.Duration(s.AgeUs)*time.Microsecond)
 }

@@ -16,34 +16,14 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
 
-// statusResult is one node in the output of status --json.
+// statusResult is a node in the output of status --json. What has no name here has that of
+// kv.proto, and is left out if it is zero.
 type statusResult struct {
-	Endpoint   string            `json:"endpoint"`
-	Error      string            `json:"error,omitempty"`
-	ID         uint64            `json:"id,omitempty"`
-	Cluster    uint64            `json:"cluster,omitempty"`
-	Core       string            `json:"core,omitempty"`
-	Role       string            `json:"role,omitempty"`
-	Leader     uint64            `json:"leader,omitempty"`
-	Term       uint64            `json:"term,omitempty"`
-	Commit     uint64            `json:"commit,omitempty"`
-	Applied    uint64            `json:"applied,omitempty"`
-	Durable    uint64            `json:"durable,omitempty"`
-	FirstIndex uint64            `json:"first_index,omitempty"`
-	LastIndex  uint64            `json:"last_index,omitempty"`
-	LogBytes   uint64            `json:"log_bytes,omitempty"`
-	StateBytes uint64            `json:"state_bytes,omitempty"`
-	UptimeMS   uint64            `json:"uptime_ms,omitempty"`
-	PID        uint64            `json:"pid,omitempty"`
-	Members    map[uint64]string `json:"members,omitempty"`
-	Links      []linkResult      `json:"links,omitempty"`
-	Dropped    uint64            `json:"dropped_messages,omitempty"`
-
-	LogWritten   uint64        `json:"log_written_bytes,omitempty"`
-	StateWritten uint64        `json:"state_written_bytes,omitempty"`
-	Stalled      string        `json:"stalled,omitempty"`
-	Groups       []groupResult `json:"groups,omitempty"`
-	Appended     uint64        `json:"appended_bytes,omitempty"`
+	Endpoint string `json:"endpoint"`
+	Error    string `json:"error,omitempty"`
+	*kvpb.StatusResponse
+	Members map[uint64]string `json:"members,omitempty"`
+	Groups  []groupResult     `json:"groups,omitempty"`
 }
 
 type groupResult struct {
@@ -57,16 +37,10 @@ type groupResult struct {
 	FirstIndex uint64 `json:"first_index,omitempty"`
 	LastIndex  uint64 `json:"last_index,omitempty"`
 
-	Coding *codingResult `json:"coding,omitempty"`
-	Leases *leasesResult `json:"leases,omitempty"`
-	Reads  *readsResult  `json:"reads,omitempty"`
-	Home   uint64        `json:"home,omitempty"`
-}
-
-type linkResult struct {
-	Peer     uint64 `json:"peer"`
-	Sent     uint64 `json:"sent_bytes"`
-	Received uint64 `json:"received_bytes"`
+	Coding *kvpb.StatusResponse_Coding `json:"coding,omitempty"`
+	Leases *leasesResult               `json:"leases,omitempty"`
+	Reads  *kvpb.StatusResponse_Reads  `json:"reads,omitempty"`
+	Home   uint64                      `json:"home,omitempty"`
 }
 
 func newStatus() *cobra.Command {
@@ -111,17 +85,17 @@ func (f *clientFlags) printStatus(cmd *cobra.Command, nodes []client.NodeStatus)
 // rows are the lines of a node, one for each group. The first line has the node's own
 // values.
 func (r statusResult) rows() (rows [][]any) {
-	up := (time.Duration(r.UptimeMS) * time.Millisecond).Round(time.Second)
-	node := []any{size(r.LogBytes), size(r.StateBytes), size(r.sent()), up, r.Core}
+	up := (time.Duration(r.GetUptimeMs()) * time.Millisecond).Round(time.Second)
+	node := []any{size(r.GetLogBytes()), size(r.GetStateBytes()), size(r.sent()), up, r.GetCore()}
 	for _, g := range r.Groups {
 		role := g.Role
-		if r.Stalled != "" {
+		if r.GetStalled() != "" {
 			role += ", stalled"
 		}
 		if g.Home != 0 {
 			role = fmt.Sprintf("%s, home %d", role, g.Home)
 		}
-		rows = append(rows, append([]any{r.Endpoint, r.ID, g.Group, role, g.Leader, g.Term, g.Commit, g.Applied, g.Durable}, node...))
+		rows = append(rows, append([]any{r.Endpoint, r.GetId(), g.Group, role, g.Leader, g.Term, g.Commit, g.Applied, g.Durable}, node...))
 		node = nil
 	}
 	return rows
@@ -132,25 +106,13 @@ func newStatusResult(n client.NodeStatus) statusResult {
 		return statusResult{Endpoint: n.Endpoint, Error: strings.TrimPrefix(n.Err.Error(), n.Endpoint+": ")}
 	}
 	s := n.Response
-	r := statusResult{
-		Endpoint: n.Endpoint, ID: s.GetId(), Cluster: s.GetCluster(), Core: s.GetCore(),
-		Role: s.GetRole(), Leader: s.GetLeader(), Term: s.GetTerm(), Commit: s.GetCommit(),
-		Applied: s.GetApplied(), Durable: s.GetDurable(),
-		FirstIndex: s.GetFirstIndex(), LastIndex: s.GetLastIndex(),
-		LogBytes: s.GetLogBytes(), StateBytes: s.GetStateBytes(),
-		UptimeMS: s.GetUptimeMs(), PID: s.GetPid(), Members: members(s), Dropped: s.GetDroppedMessages(),
-		LogWritten: s.GetLogWrittenBytes(), StateWritten: s.GetStateWrittenBytes(), Stalled: s.GetStalled(),
-		Appended: s.GetAppendedBytes(),
-	}
+	r := statusResult{Endpoint: n.Endpoint, StatusResponse: s, Members: members(s)}
 	for _, g := range s.GetGroups() {
 		r.Groups = append(r.Groups, groupResult{
 			Group: g.GetId(), Role: g.GetRole(), Leader: g.GetLeader(), Term: g.GetTerm(), Commit: g.GetCommit(),
 			Applied: g.GetApplied(), Durable: g.GetDurable(), FirstIndex: g.GetFirstIndex(), LastIndex: g.GetLastIndex(),
-			Coding: newCodingResult(g.GetCoding()), Leases: newLeasesResult(g.GetLeases()), Reads: newReadsResult(g.GetReads()), Home: g.GetHome(),
+			Coding: g.GetCoding(), Leases: newLeasesResult(g.GetLeases()), Reads: g.GetReads(), Home: g.GetHome(),
 		})
-	}
-	for _, l := range s.GetLinks() {
-		r.Links = append(r.Links, linkResult{Peer: l.GetPeer(), Sent: l.GetSentBytes(), Received: l.GetReceivedBytes()})
 	}
 	return r
 }
@@ -165,8 +127,8 @@ func members(s *kvpb.StatusResponse) map[uint64]string {
 
 // sent is the sum over all links.
 func (r statusResult) sent() (sum uint64) {
-	for _, l := range r.Links {
-		sum += l.Sent
+	for _, l := range r.GetLinks() {
+		sum += l.GetSentBytes()
 	}
 	return sum
 }

@@ -17,61 +17,18 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
 
-// codingResult is coded replication of a group in the output of status --json.
-type codingResult struct {
-	Active         bool          `json:"active"`
-	Dense          bool          `json:"dense,omitempty"`
-	Completed      uint64        `json:"completed"`
-	EncodedEntries uint64        `json:"encoded_entries,omitempty"`
-	EncodedBytes   uint64        `json:"encoded_bytes,omitempty"`
-	PushedBytes    uint64        `json:"pushed_bytes,omitempty"`
-	CompletedBytes uint64        `json:"completed_bytes,omitempty"`
-	MemoryBytes    uint64        `json:"memory_bytes,omitempty"`
-	Delayed        uint64        `json:"delayed,omitempty"`
-	DelayUS        uint64        `json:"delay_us,omitempty"`
-	Recent         []codedResult `json:"recent,omitempty"`
-}
-
-type codedResult struct {
-	Index      uint64            `json:"index"`
-	Term       uint64            `json:"term"`
-	Payload    uint64            `json:"payload_bytes"`
-	Level      uint64            `json:"level"`
-	Encoder    uint64            `json:"encoder"`
-	RestoredBy uint64            `json:"restored_by"`
-	Units      map[uint64]uint64 `json:"units"`
-}
-
-func newCodingResult(c *kvpb.StatusResponse_Coding) *codingResult {
-	if c == nil {
-		return nil
-	}
-	r := &codingResult{
-		Active: c.GetActive(), Dense: c.GetDense(), Completed: c.GetCompleted(), EncodedEntries: c.GetEncodedEntries(), EncodedBytes: c.GetEncodedBytes(),
-		PushedBytes: c.GetPushedBytes(), CompletedBytes: c.GetCompletedBytes(), MemoryBytes: c.GetMemoryBytes(),
-		Delayed: c.GetDelayed(), DelayUS: c.GetDelayUs(),
-	}
-	for _, e := range c.GetRecent() {
-		r.Recent = append(r.Recent, codedResult{
-			Index: e.GetIndex(), Term: e.GetTerm(), Payload: e.GetPayloadBytes(), Level: e.GetLevel(),
-			Encoder: e.GetEncoder(), RestoredBy: e.GetRestoredBy(), Units: e.GetUnits(),
-		})
-	}
-	return r
-}
-
 // printCoding prints the nodes' status of coded replication, and the last coded
 // entries, of each group once. With --json the nodes' objects have both.
 func (f *clientFlags) printCoding(cmd *cobra.Command, nodes []client.NodeStatus) error {
 	var rows, entries [][]any
-	recent := map[uint64][]codedResult{}
+	recent := map[uint64][]*kvpb.StatusResponse_CodedEntry{}
 	for _, n := range nodes {
 		r := newStatusResult(n)
 		for _, g := range r.Groups {
 			if g.Coding == nil {
 				continue
 			}
-			rows = append(rows, g.codingRow(r.ID, r.Appended))
+			rows = append(rows, g.codingRow(r.GetId(), r.GetAppendedBytes()))
 			if last := recent[g.Group]; len(g.Coding.Recent) > 0 && (len(last) == 0 || g.Coding.Recent[0].Index > last[0].Index) {
 				recent[g.Group] = g.Coding.Recent
 			}
@@ -79,7 +36,7 @@ func (f *clientFlags) printCoding(cmd *cobra.Command, nodes []client.NodeStatus)
 	}
 	for _, group := range slices.Sorted(maps.Keys(recent)) {
 		for _, e := range recent[group] {
-			entries = append(entries, []any{group, e.Index, e.Term, size(e.Payload), e.level(), e.RestoredBy, e.held()})
+			entries = append(entries, []any{group, e.Index, e.Term, size(e.GetPayloadBytes()), levelOf(e), e.GetRestoredBy(), held(e)})
 		}
 	}
 	return errors.Join(
@@ -101,13 +58,13 @@ func (g groupResult) codingRow(node, appended uint64) []any {
 	lag := max(g.Commit, c.Completed) - c.Completed
 	delay := "-"
 	if c.Delayed > 0 {
-		delay = (time.Duration(c.DelayUS/c.Delayed) * time.Microsecond).String()
+		delay = (time.Duration(c.DelayUs/c.Delayed) * time.Microsecond).String()
 	}
 	return []any{node, g.Group, codes, c.Completed, lag, delay, size(c.EncodedBytes), size(appended), size(c.PushedBytes), size(c.CompletedBytes), size(c.MemoryBytes)}
 }
 
-// level says how many restore the entry, or that shares differ.
-func (e codedResult) level() string {
+// levelOf says how many restore the entry, or that shares differ.
+func levelOf(e *kvpb.StatusResponse_CodedEntry) string {
 	var shares []uint64
 	for _, n := range e.Units {
 		shares = append(shares, n)
@@ -119,7 +76,7 @@ func (e codedResult) level() string {
 }
 
 // held says what each member was given.
-func (e codedResult) held() string {
+func held(e *kvpb.StatusResponse_CodedEntry) string {
 	parts := []string{fmt.Sprintf("%d: all", e.Encoder)}
 	for _, id := range slices.Sorted(maps.Keys(e.Units)) {
 		parts = append(parts, fmt.Sprintf("%d: %d", id, e.Units[id]))

@@ -139,12 +139,12 @@ func newGet() *cobra.Command {
 						return err
 					}
 					return f.print(cmd, getResult{
-						Key: args[0], Value: resp.GetValue(), place: placeOf(resp.GetPosition()), Changed: resp.GetRevision(), Served: newServedResult(resp.GetServed()),
+						Key: args[0], Value: resp.GetValue(), place: placeOf(resp.GetPosition()), Changed: resp.GetRevision(), Served: resp.GetServed(),
 					})
 				}
 				head, err := getTo(ctx, c, req, file, cmd.OutOrStdout())
 				if err == nil && verbose {
-					fmt.Fprintln(cmd.ErrOrStderr(), newServedResult(head.GetServed()))
+					fmt.Fprintln(cmd.ErrOrStderr(), servedBy(head.GetServed()))
 				}
 				if err == nil && revision {
 					fmt.Fprintf(cmd.ErrOrStderr(), "changed%v\n", place{head.GetPosition().GetGroup(), head.GetRevision()})

@@ -26,39 +26,55 @@ func holdFor(cfg *Config) time.Duration {
 	return min(cfg.Tick/holdsOfATick, maxHold)
 }
 
-// lookAtReaders decides, at a tick, for whom appends may be held (holding): learners whose log the core knows, and that neither
-// answer reads by leases, as writes wait for such members, nor have asked for a read of late. While a change of members is
-// not in force, nothing is held, as the change may give a learner a vote.
-func (r *Replica) lookAtReaders() {
-	h := &r.holding
-	if h.longest == 0 || len(h.rows) == 0 && (!r.leads() || len(r.host.conf.GetLearners()) == 0) {
+// audience decides for whom a leader holds appends (holding).
+type audience struct {
+	*facts
+	holding *holding
+	askedAt map[uint64]uint64 // by reader: the tick at which it asked this leader for a read, if of late
+}
+
+// look decides, at a tick, for whom appends may be held: learners whose log the core knows, and that neither answer reads
+// by leases, as writes wait for such members, nor have asked for a read of late. While a change of members is not in
+// force, nothing is held, as the change may give a learner a vote.
+func (a *audience) look(state func() *raft.LeaseStatus) {
+	h := a.holding
+	if h.longest == 0 || len(h.rows) == 0 && (!a.leads() || len(a.host.conf.GetLearners()) == 0) {
 		return
 	}
-	maps.DeleteFunc(r.readAt, func(_, at uint64) bool { return r.ticks-at > afterRead })
-	if !r.leads() || h.change > r.emitted.index {
+	maps.DeleteFunc(a.askedAt, func(_, at uint64) bool { return a.ticks-at > afterRead })
+	if !a.leads() || h.change > a.emitted.index {
 		h.members(nil)
 		return
 	}
-	_, progress := r.core.Members()
-	answers := r.answersReads()
+	_, progress := a.core.Members()
+	roster := state()
 	var ids []uint64
 	for _, id := range slices.Sorted(maps.Keys(progress)) {
-		p, _ := progress[id]
-		if _, reads := r.readAt[id]; p.IsLearner && p.State == tracker.StateReplicate && !reads && !answers(id) && members.Learns(r.host.conf, id) {
+		p := progress[id]
+		if _, reads := a.askedAt[id]; p.IsLearner && p.State == tracker.StateReplicate && !reads && !answers(roster, id) && members.Learns(a.host.conf, id) {
 			ids = append(ids, id)
 		}
 	}
 	h.members(ids)
 }
 
-// answersReads reports which members the newest roster names.
-func (r *Replica) answersReads() func(id uint64) bool {
-	s := r.leaseState()
-	return func(id uint64) bool {
-		return s != nil && s.Roster != nil && slices.ContainsFunc(s.Roster.Spans, func(a leases.Assignment) bool {
-			return slices.ContainsFunc(a.Responders, func(x leases.Responder) bool { return x.Node == leases.NodeID(id) })
-		})
+// answers reports whether the newest roster names a member.
+func answers(s *raft.LeaseStatus, id uint64) bool {
+	return s != nil && s.Roster != nil && slices.ContainsFunc(s.Roster.Spans, func(span leases.Assignment) bool {
+		return slices.ContainsFunc(span.Responders, func(x leases.Responder) bool { return x.Node == leases.NodeID(id) })
+	})
+}
+
+// asks lets what is held for a reader go: the reader is about to wait for it, because of a read or of a write of its clients.
+func (a *audience) asks(id uint64) {
+	if a.holding.longest == 0 || !a.leads() || !members.Learns(a.host.conf, id) {
+		return
 	}
+	if a.askedAt == nil {
+		a.askedAt = map[uint64]uint64{}
+	}
+	a.askedAt[id] = a.ticks
+	a.holding.letGo(id)
 }
 
 // JoinedAppends returns how many appends to readers have left with the one before.
@@ -70,16 +86,4 @@ func (r *Replica) attend() {
 	if r.home != nil && len(r.home.guests) > 0 && r.state.Lead != raft.None && !r.leads() && members.Learns(r.host.conf, r.cfg.ID) {
 		r.askLogEnd(r.state.Lead, 0)
 	}
-}
-
-// readerAsks lets what is held for a reader go: the reader is about to wait for it, because of a read or of a write of its clients.
-func (r *Replica) readerAsks(id uint64) {
-	if r.holding.longest == 0 || !r.leads() || !members.Learns(r.host.conf, id) {
-		return
-	}
-	if r.readAt == nil {
-		r.readAt = map[uint64]uint64{}
-	}
-	r.readAt[id] = r.ticks
-	r.holding.letGo(id)
 }

@@ -48,7 +48,7 @@ func (r *Replica) newRead(o ReadOptions, deadline Deadline) (waitingRead, error)
 func (r *Replica) receiveLogEnd(from uint64, m wire.LogEnd) {
 	switch {
 	case !m.Answer:
-		r.readerAsks(from)
+		r.audience.asks(from)
 		r.drain() // an append in this turn may have made the log longer
 		if r.last > 0 && r.losses.own.heartbeats == 0 && r.err == nil {
 			m.Answer, m.Index, m.First = true, r.last, r.founding.digest

@@ -116,7 +116,7 @@ func (r *Replica) arrived(m wire.Message) error {
 			}
 		}
 		if b.GetType() == pb.MsgReadIndex {
-			r.readerAsks(m.From)
+			r.audience.asks(m.From)
 		}
 		if b.GetType() == pb.MsgReadIndex && (r.follows() || r.tooEarly()) {
 			return nil // whoever asks asks again; a follower's core would pass it on
@@ -130,7 +130,7 @@ func (r *Replica) arrived(m wire.Message) error {
 		r.passOn(b.Message)
 		r.step(b.Message)
 	case wire.Proposal:
-		r.readerAsks(m.From)
+		r.audience.asks(m.From)
 		return r.inbox.receive(m.From, b)
 	case wire.Verdict:
 		r.outbox.receiveVerdict(b)

@@ -59,7 +59,7 @@ type Replica struct {
 	catching catchingUp
 	stall    stalling
 	holding  holding
-	readAt   map[uint64]uint64 // by reader: the tick at which it asked this leader for a read, if of late
+	audience audience
 	heir     succession
 	rivals   rivals
 	placing  placing
@@ -102,6 +102,7 @@ func New(cfg Config) (*Replica, error) {
 	f, post := &r.facts, r.post
 	r.calls = calls{facts: f, around: r}
 	r.holding = holding{longest: holdFor(&r.cfg), maxBytes: r.cfg.MaxAppendBytes}
+	r.audience = audience{facts: f, holding: &r.holding}
 	r.settings = newAgreement(f, post)
 	r.placing = placing{facts: f, around: r, weight: cfg.LeaderWeight}
 	if cfg.Names != nil && cfg.Bundle == nil {
@@ -213,7 +214,7 @@ func (r *Replica) Tick(now time.Duration) {
 	}
 	r.placing.tick()
 	r.catching.tick()
-	r.lookAtReaders()
+	r.audience.look(r.leaseState)
 	r.attend()
 	r.Resolve()
 	r.relay.answer()

@@ -27,7 +27,7 @@ func (c contracted) Close() error { return c.db.Close() }
 func TestStoreKeepsTheContract(t *testing.T) {
 	rawnodetest.TestStateMachine(t, rawnodetest.StateMachineFactory{
 		Open: func(d rawnodetest.Dir) (rawnode.StateMachine, error) {
-			db, err := Open(d.Path, Options{Identity: testIdentity, FS: d.FS, MemTableBytes: 64 << 10})
+			db, err := Open(d.Path, testIdentity, Options{FS: d.FS, MemTableBytes: 64 << 10})
 			if err != nil {
 				return nil, err
 			}

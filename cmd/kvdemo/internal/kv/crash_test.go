@@ -66,7 +66,7 @@ func TestCrashAnywhere(t *testing.T) {
 	}
 	c := &crasher{fs: vfs.NewCrashableMem(), every: every}
 	c.promised.Store(&promise{})
-	db, err := Open("state", Options{Identity: testIdentity, FS: errorfs.Wrap(c.fs, c), MemTableBytes: 256 << 10})
+	db, err := Open("state", testIdentity, Options{FS: errorfs.Wrap(c.fs, c), MemTableBytes: 256 << 10})
 	require.NoError(t, err)
 	one, err := db.Group(1)
 	require.NoError(t, err)
@@ -123,7 +123,7 @@ func crashWorkload(t *testing.T, c *crasher, db *DB, one, two *Store) map[uint64
 
 // requireLeft opens what a crash left, and returns how far each group is.
 func requireLeft(t *testing.T, l leftover, restored map[uint64]uint64) promise {
-	db, err := Open("state", Options{Identity: testIdentity, FS: l.fs})
+	db, err := Open("state", testIdentity, Options{FS: l.fs})
 	require.NoError(t, err, l.op)
 	defer func() { require.NoError(t, db.Close()) }()
 	var got promise

@@ -33,8 +33,9 @@ const dbDir = "db"
 // be called by several goroutines.
 type DB struct {
 	*pebblestate.Base
+	id     Identity
 	dir    string
-	opts   Options
+	fs     vfs.FS
 	format atomic.Uint32 // that the directory says
 	// raising is held by who raises format.
 	raising sync.Mutex
@@ -46,9 +47,11 @@ type DB struct {
 // Open opens the states in dir, making an empty database if there is none.
 // Errors wrap state.ErrIdentity, state.ErrVersion, ErrDamaged, state.ErrLocked or pebblestate.ErrFull where one of
 // them applies.
-func Open(dir string, opts Options) (*DB, error) {
-	opts.setDefaults()
-	db := &DB{dir: opts.FS.PathJoin(dir, dbDir), opts: opts, stores: map[uint64]*Store{}}
+func Open(dir string, id Identity, opts Options) (*DB, error) {
+	if opts.FS == nil {
+		opts.FS = vfs.Default
+	}
+	db := &DB{id: id, dir: opts.FS.PathJoin(dir, dbDir), fs: opts.FS, stores: map[uint64]*Store{}}
 	if err := gate.MakeDir(opts.FS, dir, pebblestate.ErrFull); err != nil {
 		return nil, err
 	}
@@ -56,7 +59,7 @@ func Open(dir string, opts Options) (*DB, error) {
 		return nil, err
 	}
 	var err error
-	if db.Base, err = pebblestate.OpenBase(db.baseOptions(), db.identify); err != nil {
+	if db.Base, err = pebblestate.OpenBase(db.baseOptions(opts), db.identify); err != nil {
 		return nil, err
 	}
 	return db, nil
@@ -84,14 +87,14 @@ func (db *DB) identify(p *pebble.DB) error {
 		return err
 	}
 	if found != nil {
-		if err := db.opts.Identity.check(found); err != nil {
+		if err := db.id.check(found); err != nil {
 			return err
 		}
 		db.format.Store(uint32(found[0]))
 		return nil
 	}
 	db.format.Store(oldestFormat)
-	return pebblestate.Found(p, keyIdentity, db.opts.Identity.encode(oldestFormat))
+	return pebblestate.Found(p, keyIdentity, db.id.encode(oldestFormat))
 }
 
 // encode returns format version, cluster and node.

@@ -17,7 +17,7 @@ import (
 func TestDiskBytes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	open := func() *DB {
-		db, err := Open(dir, Options{Identity: testIdentity})
+		db, err := Open(dir, testIdentity, Options{})
 		require.NoError(t, err)
 		return db
 	}

@@ -46,7 +46,7 @@ func TestDirectoriesOfEarlierVersionsOpen(t *testing.T) {
 	const all = "testdata/earlier"
 	if *writeEarlier != "" {
 		dir := filepath.Join(all, *writeEarlier)
-		db, err := Open(dir, Options{Identity: testIdentity})
+		db, err := Open(dir, testIdentity, Options{})
 		require.NoError(t, err)
 		sum := sha256.Sum256(snapshotBytes(t, earlier(t, db)))
 		require.NoError(t, db.Close())
@@ -60,7 +60,7 @@ func TestDirectoriesOfEarlierVersionsOpen(t *testing.T) {
 		require.NoError(t, err)
 		dir := t.TempDir()
 		require.NoError(t, os.CopyFS(dir, os.DirFS(name[:len(name)-len(".sum")])))
-		db, err := Open(dir, Options{Identity: testIdentity})
+		db, err := Open(dir, testIdentity, Options{})
 		require.NoError(t, err)
 		s, err := db.Group(1)
 		require.NoError(t, err)

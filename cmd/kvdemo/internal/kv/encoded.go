@@ -153,58 +153,6 @@ func DecodeResults(b []byte, actions int) ([]ActionResult, error) {
 	return r.Actions, nil
 }
 
-const (
-	queryDigests byte = 1 << iota
-	queryTypes
-)
-
-// Encode encodes the query for [DecodeQuery].
-func (q Query) Encode() []byte {
-	var flags byte
-	if q.Digests {
-		flags |= queryDigests
-	}
-	if q.Types {
-		flags |= queryTypes
-	}
-	b := binary.AppendVarint([]byte{flags}, int64(q.Limit))
-	return appendBytes(appendBytes(b, q.Prefix), q.After)
-}
-
-// DecodeQuery is the inverse of [Query.Encode]. It checks no bounds: [Store.List] does.
-func DecodeQuery(b []byte) (Query, error) {
-	in := input{b: b}
-	flags := in.byte("flags")
-	q := Query{Digests: flags&queryDigests != 0, Types: flags&queryTypes != 0, Limit: int(in.varint("limit"))}
-	q.Prefix, q.After = string(in.bytes("prefix")), string(in.bytes("after"))
-	return q, in.end("query")
-}
-
-// Encode encodes the page for [DecodePage].
-func (p Page) Encode() []byte {
-	b := appendBytes(binary.AppendUvarint(nil, p.Applied), p.Next)
-	for _, i := range p.Items {
-		b = binary.AppendUvarint(appendBytes(b, i.Key), uint64(i.Size))
-		b = append(appendBytes(b, i.SHA256), byte(i.Type))
-	}
-	return b
-}
-
-// DecodePage is the inverse of [Page.Encode]. Digests share the bytes.
-func DecodePage(b []byte) (Page, error) {
-	in := input{b: b}
-	p := Page{Applied: in.uvarint("applied"), Next: string(in.bytes("next"))}
-	for len(in.b) > 0 && in.what == "" {
-		i := Item{Key: string(in.bytes("key")), Size: int64(in.uvarint("size"))}
-		if digest := in.bytes("digest"); len(digest) > 0 {
-			i.SHA256 = digest
-		}
-		i.Type = Type(in.byte("type"))
-		p.Items = append(p.Items, i)
-	}
-	return p, in.end("page")
-}
-
 // bytes reads bytes with their length in front.
 func (in *input) bytes(what string) []byte { return in.take(what, in.uvarint(what)) }
 
@@ -219,31 +167,20 @@ func (in *input) end(of string) error {
 	return nil
 }
 
-// EncodeEvents encodes events for [DecodeEvents].
+// EncodeEvents encodes events for [DecodeEvents], without their values: for subscribers, who hear which keys have changed.
 func EncodeEvents(events []Event) (b []byte) {
 	for _, e := range events {
 		b = binary.AppendUvarint(append(b, byte(e.Kind)), e.Revision)
-		b = binary.AppendUvarint(appendBytes(b, []byte(e.Key)), uint64(e.Size))
-		has := byte(0)
-		if e.Value != nil {
-			has = 1
-		}
-		b = appendBytes(append(b, has), e.Value)
+		b = appendBytes(b, e.Key)
 	}
 	return b
 }
 
-// DecodeEvents is the inverse of [EncodeEvents]. The values share the bytes.
+// DecodeEvents is the inverse of [EncodeEvents].
 func DecodeEvents(b []byte) (events []Event, err error) {
 	in := input{b: b}
 	for len(in.b) > 0 && in.what == "" {
-		e := Event{Kind: EventKind(in.byte("kind")), Revision: in.uvarint("revision")}
-		e.Key, e.Size = string(in.bytes("key")), int64(in.uvarint("size"))
-		has := in.byte("has a value")
-		if value := in.bytes("value"); has != 0 {
-			e.Value = value
-		}
-		events = append(events, e)
+		events = append(events, Event{Kind: EventKind(in.byte("kind")), Revision: in.uvarint("revision"), Key: string(in.bytes("key"))})
 	}
 	return events, in.end("list of events")
 }

@@ -64,9 +64,9 @@ func needsRoom(op errorfs.Op) bool {
 }
 
 func (f *faulty) open(t *testing.T) (*DB, *Store, error) {
-	db, err := Open("state", Options{
-		Identity: testIdentity, FS: errorfs.Wrap(f.fs, f), MemTableBytes: 64 << 10,
-		retry: time.Millisecond, patience: 50 * time.Millisecond, Logf: t.Logf,
+	db, err := Open("state", testIdentity, Options{
+		FS: errorfs.Wrap(f.fs, f), MemTableBytes: 64 << 10,
+		Retry: time.Millisecond, Patience: 50 * time.Millisecond, Logf: t.Logf,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -396,9 +396,9 @@ func TestHostEndsWhileABatchWaitsInPebble(t *testing.T) {
 	close(d.until)
 	fs := vfs.NewCrashableMem()
 	stalled := make(chan struct{}, 1000)
-	db, err := Open("state", Options{
-		Identity: testIdentity, FS: errorfs.Wrap(fs, d), MemTableBytes: 64 << 10, Logf: t.Logf,
-		adjust: func(o *pebble.Options) {
+	db, err := Open("state", testIdentity, Options{
+		FS: errorfs.Wrap(fs, d), MemTableBytes: 64 << 10, Logf: t.Logf,
+		Adjust: func(o *pebble.Options) {
 			o.EventListener.WriteStallBegin = func(pebble.WriteStallBeginInfo) { stalled <- struct{}{} }
 		},
 	})

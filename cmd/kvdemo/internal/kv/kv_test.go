@@ -192,7 +192,7 @@ func TestRestoreLeavesOthersAlone(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	fs := vfs.NewMem()
-	open := func(id Identity) (*DB, error) { return Open("state", Options{Identity: id, FS: fs}) }
+	open := func(id Identity) (*DB, error) { return Open("state", id, Options{FS: fs}) }
 	db, err := open(testIdentity)
 	require.NoError(t, err)
 	_, err = open(testIdentity)
@@ -230,7 +230,7 @@ func TestOpenRefuses(t *testing.T) {
 	require.ErrorIs(t, err, ErrDamaged)
 
 	require.NoError(t, fs.MkdirAll("old/gen-1", 0o755))
-	_, err = Open("old", Options{Identity: testIdentity, FS: fs})
+	_, err = Open("old", testIdentity, Options{FS: fs})
 	require.ErrorIs(t, err, state.ErrVersion)
 	require.ErrorContains(t, err, "old is of format 1, this kvdemo reads 5; read the values out with the kvdemo that wrote them")
 	names, err := fs.List("old")

@@ -101,7 +101,7 @@ func (db *DB) raise(p *pebble.DB, level int) error {
 	if db.format.Load() >= uint32(format) {
 		return nil
 	}
-	if err := p.Set(keyIdentity, db.opts.Identity.encode(format), pebble.NoSync); err != nil {
+	if err := p.Set(keyIdentity, db.id.encode(format), pebble.NoSync); err != nil {
 		return err
 	}
 	db.format.Store(uint32(format))

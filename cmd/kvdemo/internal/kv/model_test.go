@@ -76,7 +76,7 @@ func newMachine(t require.TestingT, groups int) *machine {
 }
 
 func (m *machine) open(t require.TestingT) {
-	db, err := Open("state", Options{Identity: testIdentity, FS: m.fs, MemTableBytes: 256 << 10, CacheBytes: 1 << 20})
+	db, err := Open("state", testIdentity, Options{FS: m.fs, MemTableBytes: 256 << 10, CacheBytes: 1 << 20})
 	require.NoError(t, err)
 	m.db = db
 	for _, g := range m.groups {

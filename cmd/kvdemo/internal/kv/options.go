@@ -10,72 +10,41 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/sstable"
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	pebblestate "github.com/weftraft/weft/rawnode/state/pebble"
 )
 
-// Options configures [Open].
-type Options struct {
-	// Identity is written when the directory is made and compared afterwards.
-	Identity Identity
-	// FS is the file system; nil means the operating system's.
-	FS vfs.FS
-	// MemTableBytes is how much is applied before Pebble flushes by itself. What
-	// the log replays after a crash, and what waits in memory for a slow or full
-	// disk, is at most some times that. 0 means the default of package pebblestate.
-	MemTableBytes uint64
-	// CacheBytes is what Pebble's cache of blocks has at least; 0 means
-	// that package's default. Memtables that are not in use leave their room to it.
-	CacheBytes int64
-	// Logf is told of what an operator may want to know; nil means silence.
-	Logf func(format string, args ...any)
+// Options are those of the database; [Open] sets the directory, and whose state it is.
+type Options = pebblestate.Options
 
-	retry    time.Duration // of the gate; 0: its default
-	patience time.Duration // of Open and Close; 0: the database's default
-	// adjust, unless nil, may change Pebble's options, in tests.
-	adjust func(*pebble.Options)
-}
-
-func (o *Options) setDefaults() {
-	if o.FS == nil {
-		o.FS = vfs.Default
+// baseOptions adds what suits the states of kvdemo.
+func (db *DB) baseOptions(o Options) Options {
+	adjust := o.Adjust
+	o.Dir, o.Adjust = db.dir, func(p *pebble.Options) {
+		// What a group was before it restored a snapshot is given free soon.
+		p.FlushDelayDeleteRange = 10 * time.Second
+		for i := range p.Levels {
+			p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+			p.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.FastestCompression }
+		}
+		if adjust != nil {
+			adjust(p)
+		}
 	}
-	if o.Logf == nil {
-		o.Logf = func(string, ...any) {}
-	}
-}
-
-// baseOptions are those of the database.
-func (db *DB) baseOptions() pebblestate.Options {
-	o := db.opts
-	return pebblestate.Options{
-		Dir: db.dir, FS: o.FS, MemTableBytes: o.MemTableBytes, CacheBytes: o.CacheBytes, Retry: o.retry, Patience: o.patience, Logf: o.Logf,
-		Adjust: func(p *pebble.Options) {
-			// What a group was before it restored a snapshot is given free soon.
-			p.FlushDelayDeleteRange = 10 * time.Second
-			for i := range p.Levels {
-				p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
-				p.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.FastestCompression }
-			}
-			if o.adjust != nil {
-				o.adjust(p)
-			}
-		},
-	}
+	return o
 }
 
 // DiskBytes returns the size of the state's files. Pebble's own number leaves
 // blob files out that it found when it opened.
 func (db *DB) DiskBytes() uint64 {
-	names, err := db.opts.FS.List(db.dir)
+	names, err := db.fs.List(db.dir)
 	if err != nil {
 		return 0
 	}
 	n := uint64(0)
 	for _, name := range names {
 		// A file that has gone meanwhile takes no room.
-		if info, err := db.opts.FS.Stat(db.opts.FS.PathJoin(db.dir, name)); err == nil {
+		if info, err := db.fs.Stat(db.fs.PathJoin(db.dir, name)); err == nil {
 			n += uint64(info.Size())
 		}
 	}

@@ -137,7 +137,6 @@ type Query struct {
 	After   string // only keys above it
 	Limit   int    // at most so many, 1 to MaxPage; 0 means DefaultPage
 	Digests bool   // read the values and return their SHA-256
-	Types   bool   // return the types
 	// Share is how many pages of different groups make one, and share its bounds in bytes; 0 means 1.
 	Share int
 }
@@ -147,7 +146,6 @@ type Item struct {
 	Key    string
 	Size   int64
 	SHA256 []byte // with Query.Digests; see Store.List
-	Type   Type   // with Query.Types or Query.Digests
 }
 
 // Bytes is about what the item takes in memory and in a message.
@@ -229,7 +227,7 @@ func (p *Page) fill(v *view, it *pebble.Iterator, q Query) error {
 		if err != nil {
 			return err
 		}
-		if q.Digests || q.Types {
+		if q.Digests {
 			read += item.Size
 		}
 		bytes += item.Bytes()
@@ -244,7 +242,7 @@ func (q Query) item(v *view, it *pebble.Iterator) (Item, error) {
 	key := it.Key()[nameStart:]
 	item := Item{Key: string(key)}
 	lazy := it.LazyValue()
-	if !q.Digests && !q.Types && lazy.Len() != largeBytes && lazy.Len() != headBytes {
+	if !q.Digests && lazy.Len() != largeBytes && lazy.Len() != headBytes {
 		item.Size = int64(lazy.Len() - inlineHead)
 		return item, nil
 	}
@@ -256,7 +254,7 @@ func (q Query) item(v *view, it *pebble.Iterator) (Item, error) {
 	if err != nil {
 		return Item{}, err
 	}
-	item.Size, item.Type = r.size(), typeOf(b)
+	item.Size = r.size()
 	switch {
 	case !q.Digests:
 		return item, nil

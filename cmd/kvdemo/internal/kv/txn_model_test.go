@@ -239,7 +239,7 @@ func TestTransactionModel(t *testing.T) {
 		var two *Store
 		open := func() {
 			var err error
-			db, err = Open("state", Options{Identity: testIdentity, FS: fs})
+			db, err = Open("state", testIdentity, Options{FS: fs})
 			require.NoError(t, err)
 			two, err = db.Group(1)
 			require.NoError(t, err)

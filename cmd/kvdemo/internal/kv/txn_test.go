@@ -189,7 +189,7 @@ func TestCommandsAboveTheLevelChangeNothing(t *testing.T) {
 func TestFormatRisesWithTheLevel(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	open := func() (*DB, *Store, error) {
-		db, err := Open("state", Options{Identity: testIdentity, FS: fs})
+		db, err := Open("state", testIdentity, Options{FS: fs})
 		require.NoError(t, err)
 		s, err := db.Group(1)
 		if err != nil {
@@ -216,7 +216,7 @@ func TestFormatRisesWithTheLevel(t *testing.T) {
 	require.EqualValues(t, formatOf(1), db.format.Load())
 	require.Equal(t, 1, s.Level())
 	// As if an older kvdemo had applied the level.
-	require.NoError(t, inner(t, db).Set(keyIdentity, db.opts.Identity.encode(oldestFormat), pebble.NoSync))
+	require.NoError(t, inner(t, db).Set(keyIdentity, db.id.encode(oldestFormat), pebble.NoSync))
 	require.NoError(t, db.Close())
 	_, _, err = open()
 	require.ErrorIs(t, err, state.ErrVersion)

@@ -28,7 +28,7 @@ func del(key string) []byte { return Command{Op: OpDelete, Key: key}.Encode() }
 
 // openMem opens an empty database in memory, and its group 1.
 func openMem(t require.TestingT) (*DB, *Store) {
-	db, err := Open("state", Options{Identity: testIdentity, FS: vfs.NewMem()})
+	db, err := Open("state", testIdentity, Options{FS: vfs.NewMem()})
 	require.NoError(t, err)
 	s, err := db.Group(1)
 	require.NoError(t, err)

@@ -42,8 +42,7 @@ const (
 	askChanged   question = 10 // a Compare with changed_after, a Compare with exists: it has changed
 	askRevision  question = 11 // a Position with the group, the Position
 	askEvents    question = 12 // a Position, a GetResponse: kv.EncodeEvents from there on, and as revision where to go on
-	askPage      question = 13 // BytesValue of a kv.Query, BytesValue of a kv.Page
-	askCount     question = 14 // StatusRequest, a Position whose revision is the number of keys
+	askCount     question = 13 // StatusRequest, a Position whose revision is the number of keys
 )
 
 const (
@@ -112,7 +111,6 @@ var answers = map[question]func(context.Context, *service, []byte) (proto.Messag
 	askChanged:   answered((*service).changed),
 	askRevision:  answered((*service).revisionOf),
 	askEvents:    answered((*service).events),
-	askPage:      answered((*service).page),
 	askCount:     answered((*service).countAsked),
 }
 
@@ -141,7 +139,7 @@ func (s *service) enableFor(ctx context.Context, p *kvpb.Position) (*kvpb.Status
 	if g, level := p.GetGroup(), p.GetRevision(); g < 1 || g > uint64(len(s.groups)) || level > kv.NewestLevel {
 		return nil, status.Errorf(codes.InvalidArgument, "level %d of group %d, want at most level %d, and group 1 to %d", level, g, kv.NewestLevel, len(s.groups))
 	}
-	return &kvpb.StatusRequest{}, s.enabled(ctx, p.GetGroup(), int(p.GetRevision()))
+	return &kvpb.StatusRequest{}, s.enable(ctx, p.GetGroup(), int(p.GetRevision()))
 }
 
 // some collects the beginning of a stream.

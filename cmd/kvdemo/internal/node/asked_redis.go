@@ -117,24 +117,6 @@ func (s *service) events(ctx context.Context, p *kvpb.Position) (*kvpb.GetRespon
 	}
 }
 
-func (s *service) page(ctx context.Context, b *wrapperspb.BytesValue) (*wrapperspb.BytesValue, error) {
-	q, err := kv.DecodeQuery(b.GetValue())
-	if err != nil {
-		return nil, err
-	}
-	page, err := s.keys(ctx, q)
-	return wrapperspb.Bytes(page.Encode()), err
-}
-
-// keys returns keys of all groups behind a read barrier.
-func (s *service) keys(ctx context.Context, q kv.Query) (kv.Page, error) {
-	if _, err := s.barrier(ctx, readRequest{span: prefixSpan(q.Prefix)}, s.groups...); err != nil {
-		return kv.Page{}, err
-	}
-	page, _, err := s.list(q)
-	return page, err
-}
-
 func (s *service) countAsked(ctx context.Context, _ *kvpb.StatusRequest) (*kvpb.Position, error) {
 	n, err := s.count(ctx)
 	return &kvpb.Position{Revision: uint64(n)}, err
@@ -166,11 +148,12 @@ func (b gateBackend) Barrier(context.Context, ...uint64) error { return nil }
 
 // List implements resp.Backend.
 func (b gateBackend) List(ctx context.Context, q kv.Query) (kv.Page, error) {
-	var found wrapperspb.BytesValue
-	if err := b.ask(ctx, askPage, wrapperspb.Bytes(q.Encode()), &found); err != nil {
-		return kv.Page{}, err
+	found, err := b.gateway.List(ctx, &kvpb.ListRequest{Prefix: q.Prefix, After: q.After, Limit: uint32(q.Limit)})
+	page := kv.Page{Next: found.GetNext()}
+	for _, item := range found.GetItems() {
+		page.Items = append(page.Items, kv.Item{Key: item.GetKey(), Size: int64(item.GetSize())})
 	}
-	return kv.DecodePage(found.GetValue())
+	return page, err
 }
 
 // Count implements resp.Backend.

@@ -52,11 +52,6 @@ func TestQuestionsOfGatewaysAreAnsweredLikeCallsOfClients(t *testing.T) {
 	require.Equal(t, "v", string(results[0].Value))
 	require.False(t, results[1].Existed)
 
-	require.NoError(t, put(t, a, askPage, wrapperspb.Bytes(kv.Query{Types: true}.Encode()), found))
-	page, err := kv.DecodePage(found.GetValue())
-	require.NoError(t, err)
-	require.Len(t, page.Items, 1)
-	require.Equal(t, "k", page.Items[0].Key)
 	count := &kvpb.Position{}
 	require.NoError(t, put(t, a, askCount, &kvpb.StatusRequest{}, count))
 	require.EqualValues(t, 1, count.GetRevision())
@@ -123,7 +118,6 @@ func TestBytesThatAreNoQuestionsAndNoAnswersAreRefused(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEmpty(t, answer)
 		_ = readAnswer(b, &kvpb.GetResponse{}) // an error, mostly
-		_, _ = kv.DecodePage(b)
 		_, _ = kv.DecodeEvents(b)
 		_, _ = kv.DecodeResults(b, 1)
 		_, _ = kv.DecodeResult(b)

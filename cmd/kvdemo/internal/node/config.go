@@ -131,7 +131,7 @@ type Config struct {
 	// Orders, unless nil, are those of a parent: see [page.Order]. It is not closed.
 	Orders <-chan page.Order
 
-	// Log is told what the node does. It must be set. LogLevel, unless nil, is changed for operators.
+	// Log is told what the node does, and LogLevel is changed for operators. Both must be set at a node, and Log at a gateway.
 	Log      *slog.Logger
 	LogLevel *logs.Level
 }

@@ -60,7 +60,7 @@ func TestSpanOfAPrefix(t *testing.T) {
 // answer says what served the read.
 func TestReadPolicies(t *testing.T) {
 	s, host := testService(t)
-	s.id, s.reads = 7, &readCounts{}
+	s.id = 7
 	_, err := s.Put(t.Context(), &kvpb.PutRequest{Key: "k"})
 	require.NoError(t, err)
 	key := []leases.Span{leases.KeySpan("k")}

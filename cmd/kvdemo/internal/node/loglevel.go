@@ -33,19 +33,8 @@ func (n *node) setLogLevel(level, by string) error {
 	return nil
 }
 
-// linesLeftOut returns the number of lines that are not in the log, because they repeat too often.
-func (n *node) linesLeftOut() float64 {
-	if n.cfg.LogLevel == nil {
-		return 0
-	}
-	return float64(n.cfg.LogLevel.LeftOut())
-}
-
 // SetLogLevel implements kvpb.AdminServer.
 func (a *admin) SetLogLevel(_ context.Context, req *kvpb.SetLogLevelRequest) (*kvpb.SetLogLevelResponse, error) {
-	if a.n.cfg.LogLevel == nil {
-		return nil, status.Error(codes.FailedPrecondition, "the log of this node has no level")
-	}
 	if err := a.n.setLogLevel(req.GetLevel(), "an operator"); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
@@ -55,10 +44,6 @@ func (a *admin) SetLogLevel(_ context.Context, req *kvpb.SetLogLevelRequest) (*k
 // serveLogLevel answers GET with the level of the log, and takes another by PUT. The server asks nobody for
 // a certificate, so only this machine may change the level.
 func (n *node) serveLogLevel(w http.ResponseWriter, r *http.Request) {
-	if n.cfg.LogLevel == nil {
-		http.NotFound(w, r)
-		return
-	}
 	if r.Method == http.MethodPut {
 		if err := client.CheckLoopback(r.RemoteAddr); err != nil {
 			http.Error(w, fmt.Sprintf("%s is another machine: use kvdemo log-level, or ask from the node's own machine", r.RemoteAddr), http.StatusForbidden)

@@ -29,7 +29,7 @@ func KnownMetrics() []metrics.Info {
 // state, and of clients.
 func (n *node) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: logInfo.Name, Help: logInfo.Help}, n.linesLeftOut),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: logInfo.Name, Help: logInfo.Help}, func() float64 { return float64(n.cfg.LogLevel.LeftOut()) }),
 		n.metrics,
 		metrics.Numbers("state", stateTexts, func() any { return n.stateGauges() }),
 		clientCounts{&n.refused, &n.reads},

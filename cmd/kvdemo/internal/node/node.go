@@ -152,11 +152,7 @@ func (n *node) openNode() (err error) {
 }
 
 func (n *node) openStore() (err error) {
-	n.db, err = kv.Open(filepath.Join(n.cfg.Data, "state"), kv.Options{
-		Identity: kv.Identity{Cluster: n.cfg.Cluster, Node: n.cfg.ID},
-		FS:       n.cfg.StuckDisk.FS(),
-		Logf:     n.cfg.logf("state"),
-	})
+	n.db, err = kv.Open(filepath.Join(n.cfg.Data, "state"), kv.Identity{Cluster: n.cfg.Cluster, Node: n.cfg.ID}, kv.Options{FS: n.cfg.StuckDisk.FS(), Logf: n.cfg.logf("state")})
 	if err != nil {
 		return fmt.Errorf("--data: %w", err)
 	}

@@ -6,7 +6,6 @@ package node
 import (
 	"context"
 	"io"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection/grpc_reflection_v1"
 
+	"github.com/weftraft/weft/cmd/kvdemo/internal/logs"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/internal/ports"
 )
@@ -28,11 +28,13 @@ func freePort(t *testing.T) string {
 }
 
 func testConfig(t *testing.T) Config {
+	log, level, err := logs.New(io.Discard, logs.Console, "info")
+	require.NoError(t, err)
 	return Config{
 		ID: 1, Cluster: 3, Peers: map[uint64]string{1: freePort(t)}, ClientListen: freePort(t), Data: t.TempDir(),
 		Groups: 1, Core: CoreWeft, Coding: CodingAuto, Tick: 5 * time.Millisecond, HeartbeatTicks: 1, ElectionTicks: 10,
 		RetainBytes: DefaultRetainBytes, FlushInterval: DefaultFlushInterval,
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Log: log, LogLevel: level,
 	}
 }
 

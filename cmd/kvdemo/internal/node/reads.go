@@ -130,9 +130,7 @@ func (s *service) served(q readRequest, results []rawnode.ReadResult) *kvpb.Serv
 	if worst.Age < 0 {
 		age = -1 // not known of one
 	}
-	if s.reads != nil {
-		s.reads[q.kind()][worst.By].Add(1)
-	}
+	s.reads[q.kind()][worst.By].Add(1)
 	return &kvpb.Served{By: worst.By.String(), Node: s.id, Lag: worst.Lag, AgeUs: age}
 }
 

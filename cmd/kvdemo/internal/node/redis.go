@@ -71,7 +71,13 @@ func (unknownOutcome) Unknown() bool { return true }
 func (u unknownOutcome) Unwrap() error { return u.error }
 
 // List implements resp.Backend.
-func (b redisBackend) List(ctx context.Context, q kv.Query) (kv.Page, error) { return b.keys(ctx, q) }
+func (b redisBackend) List(ctx context.Context, q kv.Query) (kv.Page, error) {
+	if _, err := b.barrier(ctx, readRequest{span: prefixSpan(q.Prefix)}, b.groups...); err != nil {
+		return kv.Page{}, err
+	}
+	page, _, err := b.list(q)
+	return page, err
+}
 
 // Count implements resp.Backend.
 func (b redisBackend) Count(ctx context.Context) (int64, error) { return b.count(ctx) }

@@ -54,7 +54,7 @@ type writes struct {
 	proposers []proposer // group 1 first
 	// await returns when the groups are known to be all there are, or an error.
 	await func(ctx context.Context) error
-	// enable returns when a group takes what a level has; nil: each does.
+	// enable returns when a group takes what a level has.
 	enable func(ctx context.Context, group uint64, level int) error
 	// secret returns the cluster's secret of sessions.
 	secret func(ctx context.Context) ([]byte, error)
@@ -66,8 +66,8 @@ type service struct {
 	groups  []replicated // those of writes
 	watches *watches
 	status  func() *kvpb.StatusResponse
-	id      uint64       // of this node
-	reads   *readCounts  // nil: nobody counts
+	id      uint64 // of this node
+	reads   *readCounts
 	open    atomic.Int64 // values that are being sent
 }
 
@@ -283,18 +283,10 @@ func (s *service) revision(ctx context.Context, key string, wanted bool) (uint64
 	ctx, cancel := withMargin(ctx)
 	defer cancel()
 	group := kv.GroupOf(key, len(s.groups))
-	if err := s.enabled(ctx, group, kv.LevelOfRevisions); err != nil {
+	if err := s.enable(ctx, group, kv.LevelOfRevisions); err != nil {
 		return 0, err
 	}
 	return s.groups[group-1].state().KeyRevision(key)
-}
-
-// enabled returns when a group takes what a level has.
-func (s *writes) enabled(ctx context.Context, group uint64, level int) error {
-	if s.enable == nil {
-		return nil
-	}
-	return s.enable(ctx, group, level)
 }
 
 // Read sends a value in chunks, from one consistent view. Memory is bounded by

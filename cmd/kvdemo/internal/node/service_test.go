@@ -56,13 +56,14 @@ func (o *oneNode) state() *kv.Store { return o.store }
 
 func testService(t *testing.T) (*service, *oneNode) {
 	t.Helper()
-	db, err := kv.Open("state", kv.Options{Identity: kv.Identity{Cluster: 1, Node: 1}, FS: vfs.NewMem()})
+	db, err := kv.Open("state", kv.Identity{Cluster: 1, Node: 1}, kv.Options{FS: vfs.NewMem()})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	store, err := db.Group(1)
 	require.NoError(t, err)
 	host := &oneNode{store: store}
-	return &service{writes: writes{proposers: []proposer{host}, await: func(context.Context) error { return nil }}, groups: []replicated{host}, watches: newWatches()}, host
+	return &service{writes: writes{proposers: []proposer{host}, await: func(context.Context) error { return nil }, enable: func(context.Context, uint64, int) error { return nil }},
+		groups: []replicated{host}, watches: newWatches(), reads: &readCounts{}}, host
 }
 
 func TestService(t *testing.T) {

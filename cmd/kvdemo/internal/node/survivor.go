@@ -11,8 +11,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/survivor"
@@ -64,7 +62,7 @@ func OpenSurvivor(ctx context.Context, data, scratch string, incomplete bool) (s
 	if err := os.CopyFS(s.copied, os.DirFS(filepath.Join(data, "state"))); err != nil {
 		return s, fmt.Errorf("copy the state: %w", err)
 	}
-	if s.db, err = kv.Open(s.copied, kv.Options{Identity: kv.Identity{Cluster: s.Cluster, Node: s.Node}, FS: vfs.Default}); err != nil {
+	if s.db, err = kv.Open(s.copied, kv.Identity{Cluster: s.Cluster, Node: s.Node}, kv.Options{}); err != nil {
 		return s, err
 	}
 	for id := range uint64(found.Groups) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -96,30 +97,12 @@ func (t *traces) options() []grpc.ServerOption {
 	}
 	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(
 		func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-			md, _ := metadata.FromIncomingContext(ctx)
-			return handle(propagation.TraceContext{}.Extract(ctx, carrier(md)), req)
+			var span propagation.TraceContext
+			of := propagation.MapCarrier{} // what the caller's metadata says of its span
+			for _, field := range span.Fields() {
+				of[field] = strings.Join(metadata.ValueFromIncomingContext(ctx, field), ",")
+			}
+			return handle(span.Extract(ctx, of), req)
 		},
 	)}
-}
-
-// carrier is the metadata of a call, as a place for a span's identity.
-type carrier metadata.MD
-
-// Get implements propagation.TextMapCarrier.
-func (c carrier) Get(key string) string {
-	if values := metadata.MD(c).Get(key); len(values) > 0 {
-		return values[0]
-	}
-	return ""
-}
-
-// Set implements propagation.TextMapCarrier.
-func (c carrier) Set(key, value string) { metadata.MD(c).Set(key, value) }
-
-// Keys implements propagation.TextMapCarrier.
-func (c carrier) Keys() (keys []string) {
-	for key := range c {
-		keys = append(keys, key)
-	}
-	return keys
 }

@@ -57,7 +57,7 @@ func (s *writes) transact(ctx context.Context, group uint64, c kv.Command, in *k
 	if _, err := c.Checked(); err != nil {
 		return 0, kv.Result{}, err
 	}
-	if err := s.enabled(ctx, group, c.Txn.Level()); err != nil {
+	if err := s.enable(ctx, group, c.Txn.Level()); err != nil {
 		return 0, kv.Result{}, err
 	}
 	return s.proposers[group-1].propose(ctx, c)

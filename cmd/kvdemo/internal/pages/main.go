@@ -1,12 +1,13 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command pages writes what follows from the list of kvdemo's metrics: the tables of
-// docs/metrics.md, and the dashboard deploy/grafana/weft.json.
+// Command pages writes the tables of docs/metrics.md from the metrics that kvdemo has.
 //
 //	go run ./cmd/kvdemo/internal/pages
 //
-// A test compares both files with what it would write.
+// A test compares the document with what it would write, and checks that the dashboard
+// deploy/grafana/weft.json and the alert rules name metrics that there are. The dashboard is
+// edited in Grafana, and exported.
 package main
 
 import (
@@ -18,42 +19,34 @@ import (
 	"github.com/weftraft/weft/internal/docs"
 )
 
-// The files, from the root of the repository.
-const (
-	document  = "docs/metrics.md"
-	dashboard = "deploy/grafana/weft.json"
-)
+// document is the file, from the root of the repository.
+const document = "docs/metrics.md"
 
 func main() {
-	root, err := docs.Root()
-	if err == nil {
-		err = write(root)
-	}
-	if err != nil {
+	if err := write(); err != nil {
 		fmt.Fprintf(os.Stderr, "pages: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-// write brings both files in agreement with the metrics.
-func write(root string) error {
-	for name, make := range map[string]func(old []byte) ([]byte, error){document: tables, dashboard: grafana} {
-		path := filepath.Join(root, name)
-		old, err := os.ReadFile(path)
-		if err != nil && !os.IsNotExist(err) {
-			return err
-		}
-		text, err := make(old)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		if bytes.Equal(old, text) {
-			continue
-		}
-		if err := os.WriteFile(path, text, 0o644); err != nil {
-			return err
-		}
-		fmt.Println("wrote", name)
+// write brings the document in agreement with the metrics.
+func write() error {
+	root, err := docs.Root()
+	if err != nil {
+		return err
 	}
-	return nil
+	path := filepath.Join(root, document)
+	old, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	text, err := tables(old)
+	if err != nil {
+		return fmt.Errorf("%s: %w", document, err)
+	}
+	if bytes.Equal(old, text) {
+		return nil
+	}
+	fmt.Println("wrote", document)
+	return os.WriteFile(path, text, 0o644)
 }

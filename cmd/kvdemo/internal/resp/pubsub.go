@@ -48,7 +48,7 @@ type subscriber struct {
 	*client
 	mu       sync.Mutex
 	conn     redcon.DetachedConn
-	channels map[string]bool
+	channels map[string]*regexp.Regexp // of no expression
 	patterns map[string]*regexp.Regexp
 	unsent   int // bytes of messages
 	quit     bool
@@ -88,7 +88,7 @@ func doSubscribe(patterns bool) func(*client, redcon.Conn, [][]byte) {
 		}
 		c.endMulti() // there is none, but perhaps keys that are watched
 		c.left, c.detached = true, true
-		sub := &subscriber{client: c, conn: conn.Detach(), channels: map[string]bool{}, patterns: map[string]*regexp.Regexp{}}
+		sub := &subscriber{client: c, conn: conn.Detach(), channels: map[string]*regexp.Regexp{}, patterns: map[string]*regexp.Regexp{}}
 		sub.subscribe(patterns, args)
 		rest := c.pipeline
 		c.pipeline = nil
@@ -230,7 +230,7 @@ func (u *subscriber) subscribe(patterns bool, args [][]byte) {
 		case patterns:
 			_, u.patterns[string(a)], _ = glob(string(a))
 		default:
-			u.channels[string(a)] = true
+			u.channels[string(a)] = nil
 		}
 		writePush(u.conn, 3)
 		u.conn.WriteBulkString(name)
@@ -242,23 +242,17 @@ func (u *subscriber) subscribe(patterns bool, args [][]byte) {
 
 // unsubscribe removes channels or patterns, all if none is named.
 func (u *subscriber) unsubscribe(name string, patterns bool, args [][]byte) {
+	set := u.channels
+	if patterns {
+		set = u.patterns
+	}
 	if len(args) == 0 {
-		if patterns {
-			for p := range u.patterns {
-				args = append(args, []byte(p))
-			}
-		} else {
-			for c := range u.channels {
-				args = append(args, []byte(c))
-			}
+		for name := range set {
+			args = append(args, []byte(name))
 		}
 	}
 	for _, a := range args {
-		if patterns {
-			delete(u.patterns, string(a))
-		} else {
-			delete(u.channels, string(a))
-		}
+		delete(set, string(a))
 		writePush(u.conn, 3)
 		u.conn.WriteBulkString(name)
 		u.conn.WriteBulk(a)
@@ -315,7 +309,7 @@ func (u *subscriber) messages(events []kv.Event) error {
 
 // message writes a message for the channel, and one for each pattern that it matches.
 func (u *subscriber) message(channel, text string) error {
-	if u.channels[channel] {
+	if _, ok := u.channels[channel]; ok {
 		if err := u.write("message", channel, text); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ package resp
 
 import (
 	"container/list"
+	"context"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -108,8 +109,14 @@ func doScan(c *client, conn redcon.Conn, args [][]byte) {
 	}
 	var keys []string
 	for _, item := range page.Items {
-		if (q.of == "" || q.of == item.Type.String()) && (q.match == nil || q.match.MatchString(item.Key)) {
+		if q.match == nil || q.match.MatchString(item.Key) {
 			keys = append(keys, item.Key)
+		}
+	}
+	if q.of != "" && len(keys) > 0 {
+		if keys, err = s.ofType(ctx, keys, q.of); err != nil {
+			conn.WriteError(explain(err))
+			return
 		}
 	}
 	conn.WriteArray(2)
@@ -118,6 +125,21 @@ func doScan(c *client, conn redcon.Conn, args [][]byte) {
 	for _, key := range keys {
 		conn.WriteBulkString(key)
 	}
+}
+
+// ofType returns the keys whose values are of a type.
+func (s *Server) ofType(ctx context.Context, keys []string, of string) (found []string, err error) {
+	var look []kv.Action
+	for _, key := range keys {
+		look = append(look, kv.Action{Kind: kv.ActType, Key: key})
+	}
+	types, err := s.read(ctx, look)
+	for i, r := range types {
+		if kv.Type(r.Number).String() == of {
+			found = append(found, keys[i])
+		}
+	}
+	return found, err
 }
 
 func (s *Server) parseScan(args [][]byte) (q scan, err error) {
@@ -142,7 +164,7 @@ func (s *Server) parseScan(args [][]byte) (q scan, err error) {
 			}
 			q.query.Limit = min(n, maxScan)
 		case "TYPE":
-			q.of, q.query.Types = strings.ToLower(value), true
+			q.of = strings.ToLower(value)
 		default:
 			return q, errSyntax
 		}

@@ -36,7 +36,7 @@ type groups struct {
 }
 
 func newGroups(t *testing.T, count int) *groups {
-	db, err := kv.Open("state", kv.Options{Identity: kv.Identity{Cluster: 1, Node: 1}, FS: vfs.NewMem()})
+	db, err := kv.Open("state", kv.Identity{Cluster: 1, Node: 1}, kv.Options{FS: vfs.NewMem()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	g := &groups{}

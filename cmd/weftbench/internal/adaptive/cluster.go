@@ -3,11 +3,7 @@
 
 package adaptive
 
-import (
-	"time"
-
-	"github.com/weftraft/weft/ecraft"
-)
+import "time"
 
 // Cluster is a leader and its followers in virtual time.
 type Cluster interface {
@@ -21,8 +17,6 @@ type Cluster interface {
 	// passed to OnCommit is called for each entry that commits.
 	Propose(size int) (index uint64)
 	OnCommit(func(index uint64, now time.Duration))
-	// Plan is the plan chosen for an entry.
-	Plan(index uint64) ecraft.Plan
 	Usage() Usage
 	// Err is the error of the run, or nil.
 	Err() error

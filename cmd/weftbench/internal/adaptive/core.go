@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/ecraft/adaptive"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/vnet"
 )
@@ -22,10 +23,7 @@ type core struct {
 	usage  Usage
 	before uint64 // bytes that the leader had sent at the start
 
-	// last is the index of the last entry that the leader appended; plans holds the plan of each
-	// entry.
-	last  uint64
-	plans map[uint64]ecraft.Plan
+	last uint64 // index of the leader's last proposal
 
 	onCommit  func(index uint64, now time.Duration)
 	committed uint64
@@ -39,7 +37,7 @@ func node(follower int) uint64 { return uint64(follower) + 2 }
 
 // newCore returns a cluster at time 0.
 func newCore(net Network, side Side, seed uint64) (*core, error) {
-	k := &core{net: net, plans: map[uint64]ecraft.Plan{}, proposed: map[uint64]bool{}}
+	k := &core{net: net, proposed: map[uint64]bool{}}
 	k.net.Links = append([]Link(nil), net.Links...)
 	policy, ok := side.policy().(ecraft.Policy)
 	if !ok {
@@ -52,7 +50,7 @@ func newCore(net Network, side Side, seed uint64) (*core, error) {
 			c.MaxInflightMsgs = windowEntries
 			c.Coding = &raft.Coding{Threshold: threshold, Policy: ecraft.Levelled{}}
 			if id == leader {
-				c.Coding.Policy, c.Coding.Recorder = &witness{policy, k}, k
+				c.Coding.Policy, c.Coding.Recorder = k.witness(policy), k
 			}
 		},
 	}
@@ -105,49 +103,25 @@ func (k *core) link(from, to uint64) vnet.Link {
 	return as(b)
 }
 
-// witness is the leader's policy, and notes the policy's plans.
+// witness is the leader's policy, and notes the index of the last proposal. Of the policy's optional
+// interfaces the core sees Observer alone.
 type witness struct {
 	ecraft.Policy
+	ecraft.Observer
 	k *core
 }
 
-func (w *witness) Assign(r *ecraft.Round, units []int) ecraft.Plan {
-	p := w.Policy.Assign(r, units)
-	w.k.plans[r.Index] = p
-	return p
-}
-
-// on calls f with the policy if the policy is an Observer.
-func (w *witness) on(f func(o ecraft.Observer)) {
-	if o, ok := w.Policy.(ecraft.Observer); ok {
-		f(o)
+func (k *core) witness(policy ecraft.Policy) *witness {
+	observer, ok := policy.(ecraft.Observer)
+	if !ok {
+		observer = adaptive.New(adaptive.Options{}) // it listens, and nobody asks it
 	}
+	return &witness{policy, observer, k}
 }
 
-func (w *witness) Reset(now time.Duration) { w.on(func(o ecraft.Observer) { o.Reset(now) }) }
-func (w *witness) Joined(id uint64, voter bool, now time.Duration) {
-	w.on(func(o ecraft.Observer) { o.Joined(id, voter, now) })
-}
-func (w *witness) Left(id uint64) { w.on(func(o ecraft.Observer) { o.Left(id) }) }
 func (w *witness) Proposed(index uint64, size int, now time.Duration) {
 	w.k.last = index
-	w.on(func(o ecraft.Observer) { o.Proposed(index, size, now) })
-}
-func (w *witness) Sent(to, last uint64, bytes int, now time.Duration) {
-	w.on(func(o ecraft.Observer) { o.Sent(to, last, bytes, now) })
-}
-func (w *witness) Acked(from, index uint64, held, now time.Duration) {
-	w.on(func(o ecraft.Observer) { o.Acked(from, index, held, now) })
-}
-func (w *witness) Committed(index uint64) { w.on(func(o ecraft.Observer) { o.Committed(index) }) }
-func (w *witness) HeartbeatSent(to uint64, now time.Duration) {
-	w.on(func(o ecraft.Observer) { o.HeartbeatSent(to, now) })
-}
-func (w *witness) HeartbeatAnswered(from uint64, now time.Duration) {
-	w.on(func(o ecraft.Observer) { o.HeartbeatAnswered(from, now) })
-}
-func (w *witness) QueueHint(to uint64, bytes int, rate float64, now time.Duration) {
-	w.on(func(o ecraft.Observer) { o.QueueHint(to, bytes, rate, now) })
+	w.Observer.Proposed(index, size, now)
 }
 
 // RecordCoding implements raft.CodingRecorder, for the leader.
@@ -173,7 +147,6 @@ func (k *core) learnt(node, index uint64) {
 func (k *core) Err() error                             { return k.c.Err() }
 func (k *core) Now() time.Duration                     { return k.c.Now() - k.start }
 func (k *core) OnCommit(f func(uint64, time.Duration)) { k.onCommit = f }
-func (k *core) Plan(index uint64) ecraft.Plan          { return k.plans[index] }
 func (k *core) Schedule(at time.Duration, do func())   { k.c.At(at+k.start, do) }
 func (k *core) Step() bool                             { return k.c.Step(forever) }
 func (k *core) Kill(follower int)                      { k.c.Kill(node(follower)) }

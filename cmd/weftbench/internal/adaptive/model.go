@@ -143,7 +143,6 @@ var _ Cluster = (*model)(nil)
 func (m *model) Now() time.Duration                     { return m.now }
 func (m *model) OnCommit(f func(uint64, time.Duration)) { m.onCommit = f }
 func (m *model) Usage() Usage                           { return m.usage }
-func (m *model) Plan(index uint64) ecraft.Plan          { return m.log[index-1].plan }
 func (m *model) Kill(i int)                             { m.followers[i].dead = true }
 func (m *model) Pause(i int, until time.Duration)       { m.followers[i].pausedUntil = until }
 func (m *model) Change(f func(net *Network))            { f(&m.net) }

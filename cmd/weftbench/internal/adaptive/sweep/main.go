@@ -5,9 +5,12 @@
 // policy with the constant halved, and doubled, without touching the files (go build -overlay),
 // runs the policy through the model of package adaptive in virtual time, and compares all figures
 // with the figures of the unchanged policy. The command writes the table of
-// ecraft/adaptive/README.md, in about 20 minutes on two cores:
+// ecraft/adaptive/README.md, in about 20 minutes on two cores, row by row:
 //
-//	go run ./cmd/weftbench/internal/adaptive/sweep -out ecraft/adaptive/README.md
+//	go run ./cmd/weftbench/internal/adaptive/sweep
+//
+// What a constant is for, the table's third column, is written there by hand. With -only the other
+// rows stay as they are.
 package main
 
 import (
@@ -23,7 +26,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/adaptive"
 	"github.com/weftraft/weft/internal/docs"
@@ -33,8 +35,6 @@ var (
 	figures = flag.Bool("figures", false, "print the figures of the policy as it was built, and nothing else")
 	seed    = flag.Uint64("seed", 1, "of networks and clients")
 	only    = flag.String("only", "", "constants whose name matches this regular expression")
-	rows    = flag.String("rows", "", "a file that keeps rows: those that are there are not measured again")
-	out     = flag.String("out", "", "a file with the table between its marks; if empty, it is printed")
 )
 
 func main() {
@@ -60,12 +60,8 @@ func printFigures(ctx context.Context) error {
 	return json.NewEncoder(os.Stdout).Encode(f)
 }
 
-// row is the effect of a change of a constant.
-type row struct {
-	Mean  float64 `json:"geometric_mean"` // of all figures, divided by those without the change
-	Worst float64 `json:"worst"`
-	Name  string  `json:"worst_figure"`
-}
+// chance is a constant that is also changed by a hundredth, to show the effect of chance.
+const chance = "forget"
 
 func sweep(ctx context.Context) error {
 	root, err := docs.Root()
@@ -80,66 +76,42 @@ func sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	done := map[string]row{}
-	if data, err := os.ReadFile(*rows); err == nil {
-		if err := json.Unmarshal(data, &done); err != nil {
-			return fmt.Errorf("-rows: %w", err)
-		}
+	file := filepath.Join(root, document)
+	t, err := readTable(file)
+	if err != nil {
+		return err
 	}
 	scratch, err := os.MkdirTemp("", "sweep")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }() // the system's temporary directory is cleaned anyway
-	var base map[string]float64
-	measure := func(c setting, key, text string) error {
-		if _, ok := done[key]; ok {
-			return nil
-		}
-		if base == nil {
-			if base, err = measured(ctx, root, scratch, setting{}, ""); err != nil {
-				return err
-			}
-		}
-		f, err := measured(ctx, root, scratch, c, text)
-		if err != nil {
-			return fmt.Errorf("%s = %s: %w", c.name, text, err)
-		}
-		done[key] = compare(f, base)
-		fmt.Fprintln(os.Stderr, key, done[key])
-		return save(done)
+	base, err := measured(ctx, root, scratch, setting{}, "")
+	if err != nil {
+		return err
 	}
 	for _, c := range list {
 		if !filter.MatchString(c.name) {
 			continue
 		}
-		if err := measure(c, c.name+"/2", c.half()); err != nil {
-			return err
-		}
-		if err := measure(c, c.name+"*2", c.double()); err != nil {
-			return err
-		}
+		r := t.row(c.name)
+		changes := map[string]*string{c.half(): &r.half, c.double(): &r.double}
 		if c.name == chance {
-			if err := measure(c, c.name+"*1.01", "("+c.text+") * 1.01"); err != nil {
-				return err
+			changes["("+c.text+") * 1.01"] = &t.chance
+		}
+		for text, cell := range changes {
+			f, err := measured(ctx, root, scratch, c, text)
+			if err != nil {
+				return fmt.Errorf("%s = %s: %w", c.name, text, err)
 			}
+			*cell = compare(f, base).String()
+			fmt.Fprintln(os.Stderr, c.name, "=", text, *cell)
+		}
+		if err := os.WriteFile(file, []byte(t.text(list)), 0o644); err != nil { //nolint:gosec // a document
+			return err
 		}
 	}
-	return write(table(list, done))
-}
-
-// chance is a constant that is also changed by a hundredth, to show the effect of chance.
-const chance = "forget"
-
-func save(done map[string]row) error {
-	if *rows == "" {
-		return nil
-	}
-	data, err := json.MarshalIndent(done, "", "\t")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(*rows, data, 0o600)
+	return nil
 }
 
 // measured returns the figures of the policy with another value of a constant.
@@ -179,59 +151,30 @@ func measured(ctx context.Context, root, scratch string, c setting, text string)
 	return f, json.Unmarshal(data, &f)
 }
 
-func compare(f, base map[string]float64) (r row) {
+// effect is the effect of a change of a constant.
+type effect struct {
+	mean  float64 // geometric, of all figures, divided by those without the change
+	worst float64
+	name  string // the worst figure
+}
+
+func compare(f, base map[string]float64) (e effect) {
 	logs := 0.0
 	for _, name := range slices.Sorted(maps.Keys(base)) {
 		x := f[name] / base[name]
 		logs += math.Log(x)
-		if x > r.Worst {
-			r.Worst, r.Name = x, name
+		if x > e.worst {
+			e.worst, e.name = x, name
 		}
 	}
-	r.Mean = math.Exp(logs / float64(len(base)))
-	return r
+	e.mean = math.Exp(logs / float64(len(base)))
+	return e
 }
 
 // String describes the effect, for a cell of the table.
-func (r row) String() string {
-	if r.Mean == 0 {
-		return "not measured"
-	}
-	if r.Worst < 1.0005 && math.Abs(r.Mean-1) < 0.0005 {
+func (e effect) String() string {
+	if e.worst < 1.0005 && math.Abs(e.mean-1) < 0.0005 {
 		return "nothing in the model"
 	}
-	return fmt.Sprintf("%+.1f%%; %.2f: %s", 100*(r.Mean-1), r.Worst, r.Name)
-}
-
-func table(list []setting, done map[string]row) string {
-	var b strings.Builder
-	b.WriteString("| constant | value | what it is for | half | double |\n|---|---|---|---|---|\n")
-	for _, c := range list {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", c.name, c.text, purposes[c.name], done[c.name+"/2"], done[c.name+"*2"])
-	}
-	fmt.Fprintf(&b, "\nChance alone, by a hundredth more of `%s`: %s.\n", chance, done[chance+"*1.01"])
-	return b.String()
-}
-
-const (
-	begin = "<!-- begin: sweep -->\n"
-	end   = "<!-- end: sweep -->"
-)
-
-// write puts the table between the marks of the file, or prints the table.
-func write(table string) error {
-	if *out == "" {
-		fmt.Print(table)
-		return nil
-	}
-	text, err := os.ReadFile(*out)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		return fmt.Errorf("%s has no lines %q and %q", *out, strings.TrimSpace(begin), end)
-	}
-	return os.WriteFile(*out, []byte(before+begin+table+end+after), 0o644) //nolint:gosec // a document
+	return fmt.Sprintf("%+.1f%%; %.2f: %s", 100*(e.mean-1), e.worst, e.name)
 }
