@@ -320,6 +320,18 @@ etcd-released: .cache/etcd-released/etcd ## etcd v3.7.3 as released, into .cache
 	cd rafttest/etcd && $(GO) run . build --core upstream --out $(CURDIR)/.cache/etcd-released
 	touch $@
 
+.PHONY: etcd-on-weft
+etcd-on-weft: ## the same sources of etcd on Weft, into .cache/etcd-on-weft (about 2 minutes)
+	cd rafttest/etcd && $(GO) run . build --core weft --out $(CURDIR)/.cache/etcd-on-weft
+
+.PHONY: bench-ycsb
+bench-ycsb: ycsb etcd-released etcd-on-weft ## kvdemo, etcd on Weft and etcd by YCSB, on a LAN and a WAN, into docs/data/ycsb.md (about 90 minutes; needs Debian's maven and default-jdk-headless)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench ycsb --out docs/data/ycsb.md
+
+.PHONY: bench-ycsb-quick
+bench-ycsb-quick: ycsb etcd-released etcd-on-weft ## the same, printed, with one short round (about 7 minutes)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench ycsb --quick
+
 .PHONY: bench-redis
 bench-redis: ycsb etcd-released ## kvdemo beside redis-server and etcd, with redis-benchmark and YCSB, into docs/data/redis.md (about 45 minutes; needs Debian's redis-tools, redis-server, maven and default-jdk-headless)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench redis --out docs/data/redis.md

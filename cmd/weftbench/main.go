@@ -62,7 +62,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage.Explain(err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	addGroup(root, "real", "Real processes:", newHost(), newCoding(), newKills(), newSlow(), newRedis(), newTorture(), newCosts(), newLoop(), newHostNode(), newTPCCNode())
+	addGroup(root, "real", "Real processes:", newHost(), newCoding(), newKills(), newSlow(), newRedis(), newYCSB(), newTorture(), newCosts(), newLoop(), newHostNode(), newTPCCNode())
 	addGroup(root, "virtual", "Cores alone, in virtual time:", newVirtual(), newAdaptive(), newReads(), newScaleReads(), newResponders(), newCompartments(), newPapers())
 	return root
 }

@@ -151,6 +151,8 @@ func TestBadCommandLines(t *testing.T) {
 		},
 		{[]string{"reads", "--real", "--real-rounds", "3", "--out", "x.md"}, []string{"--out: 3 rounds, want 5 or more"}},
 		{[]string{"redis", "--kvdemo", "x", "--quick", "--out", "x.md"}, []string{"--out: 1 rounds, want 5 or more"}},
+		{[]string{"ycsb", "--kvdemo", "x", "--quick", "--out", "x.md"}, []string{"--out: 1 rounds, want 5 or more"}},
+		{[]string{"ycsb", "--kvdemo", "x", "--values", "0", "--delays", "2s", "--nodes", "0", "--clients", "0"}, []string{"--values: 0", "--delays: 2s", "--nodes: 0", "--clients: 0"}},
 		{[]string{"loop", "--id", "1", "--peers", "2=h:1"}, []string{"--id: 1, want a member named in --peers"}},
 		{[]string{"loop", "--id", "1", "--peers", "1=h:1,1=h:2"}, []string{"--peers: node 1 is named twice (h:1, h:2)"}},
 	} {

@@ -31,8 +31,7 @@ func newRedis() *cobra.Command {
 			if quick {
 				cfg.Rounds, cfg.Requests, cfg.YCSB.Time, cfg.YCSB.Records = 1, 200, time.Second, 1000
 			}
-			if err := errors.Join(within("nodes", 1, 9, cfg.Nodes), within("rounds", 1, 1000, cfg.Rounds), within("requests", 1, 10_000_000, cfg.Requests),
-				within("records", 1, 10_000_000, cfg.YCSB.Records), within("clients", 1, 10_000, cfg.YCSB.Clients), within("time", time.Second, time.Hour, cfg.YCSB.Time),
+			if err := errors.Join(within("nodes", 1, 9, cfg.Nodes), within("rounds", 1, 1000, cfg.Rounds), within("requests", 1, 10_000_000, cfg.Requests), checkYCSB(&cfg.YCSB),
 				lab.Publishable(bench.report.out, cfg.Rounds)); err != nil {
 				return err
 			}
@@ -48,10 +47,7 @@ func newRedis() *cobra.Command {
 	flags.IntVar(&cfg.Nodes, "nodes", 3, "of kvdemo, 1 to 9")
 	flags.IntVar(&cfg.Rounds, "rounds", lab.LeastRounds, "how often both sides are measured")
 	flags.IntVar(&cfg.Requests, "requests", 2000, "of redis-benchmark with one client; others get 10 or 40 times as many")
-	flags.IntVar(&cfg.YCSB.Records, "records", 10_000, "records of 1 KB, 1 to 10000000")
-	flags.IntVar(&cfg.YCSB.Clients, "clients", 32, "threads of YCSB's client, 1 to 10000")
-	flags.DurationVar(&cfg.YCSB.Time, "time", 10*time.Second, "of one workload of YCSB, in whole seconds, to 1h")
-	flags.StringVar(&cfg.YCSB.Dir, "ycsb", ".cache/ycsb", "what make ycsb made; empty leaves YCSB out")
+	addYCSB(flags, &cfg.YCSB)
 	flags.StringVar(&cfg.Etcd, "etcd", ".cache/etcd-released/etcd", "the program of etcd that make etcd-released built; empty leaves etcd out")
 	flags.BoolVar(&quick, "quick", false, "one short round")
 	return cmd

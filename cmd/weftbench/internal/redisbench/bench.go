@@ -17,12 +17,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/cmd/weftbench/internal/ycsb"
 	"github.com/weftraft/weft/internal/lab"
-	"github.com/weftraft/weft/internal/ports"
 )
 
 // Config says what to measure.
@@ -79,78 +76,41 @@ func Run(ctx context.Context, cfg Config) (rows []Row, err error) {
 		sides = append(sides, sideEtcd)
 	}
 	err = lab.Turns(cfg.Rounds, len(sides), func(round, i int) error {
-		s, err := start(ctx, cfg, sides[i])
+		running, err := start(ctx, cfg, sides[i])
 		if err != nil {
 			return fmt.Errorf("%s: %w", sides[i], err)
 		}
+		s := &side{sides[i], running}
 		got, err := s.measure(ctx, cfg, round)
 		rows = append(rows, got...)
-		return errors.Join(err, s.stop())
+		return errors.Join(err, s.Stop())
 	})
 	return rows, err
 }
 
-// side is what is measured: a cluster, or one redis-server, of which the first address leads. stop ends it in good order.
+// side is what is measured.
 type side struct {
 	name string
-	ycsb.Target
-	stop func() error
+	*ycsb.Side
 }
 
 // start starts a side without data.
-func start(ctx context.Context, cfg Config, name string) (*side, error) {
+func start(ctx context.Context, cfg Config, name string) (s *ycsb.Side, err error) {
 	dir := filepath.Join(cfg.Dir, fmt.Sprintf("%s-%d", name, time.Now().UnixNano()))
 	switch name {
 	case sideKvdemo:
-		return startKvdemo(ctx, cfg, dir)
+		return ycsb.StartKvdemo(ctx, cfg.Kvdemo, cluster.Config{Name: name, Nodes: cfg.Nodes, Dir: dir})
 	case sideEtcd: // with etcd's own settings
-		c, err := cluster.StartEtcd(ctx, cluster.EtcdConfig{Name: name, Nodes: cfg.Nodes, Dir: dir, Etcd: lab.Etcd{Program: cfg.Etcd, Args: []string{"--log-level", "error"}}})
-		if err != nil {
-			return nil, err
-		}
-		if _, _, err := c.Lead(ctx); err != nil {
-			return nil, errors.Join(err, c.Close())
-		}
-		return &side{name, ycsb.Target{Binding: ycsb.Etcd, Addresses: c.Clients()}, func() error { return errors.Join(c.Terminate(time.Minute), c.Close()) }}, nil
+		return ycsb.StartEtcd(ctx, cluster.EtcdConfig{Name: name, Nodes: cfg.Nodes, Dir: dir, Etcd: lab.Etcd{Program: cfg.Etcd, Args: []string{"--log-level", "error"}}})
 	}
 	c, err := lab.StartCluster(ctx, lab.ClusterConfig{Name: name, Program: redisServer{}, Nodes: 1, Dir: dir})
 	if err != nil {
 		return nil, err
 	}
-	if err := ready(ctx, c, c.Clients()[0]); err != nil {
+	if err := ycsb.Ready(ctx, c, c.Clients()[0]); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	return &side{name, ycsb.Target{Binding: ycsb.Redis, Addresses: c.Clients()}, func() error { return c.Terminate(time.Minute) }}, nil
-}
-
-// startKvdemo starts nodes that speak the protocol of Redis.
-func startKvdemo(ctx context.Context, cfg Config, dir string) (*side, error) {
-	addresses, err := ports.Free(cfg.Nodes)
-	if err != nil {
-		return nil, err
-	}
-	c, err := cluster.Start(ctx, cluster.Config{Name: sideKvdemo, Nodes: cfg.Nodes, Dir: dir, Serve: lab.Serve{
-		Program: []string{cfg.Kvdemo, "serve"}, NodeArgs: func(id int) []string { return []string{"--resp", addresses[id-1]} },
-	}})
-	if err != nil {
-		return nil, err
-	}
-	leader, err := c.WaitLeader(ctx)
-	if err == nil {
-		addresses[0], addresses[leader.ID-1] = addresses[leader.ID-1], addresses[0]
-		err = ready(ctx, c.Cluster, addresses[0])
-	}
-	if err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	return &side{sideKvdemo, ycsb.Target{Binding: ycsb.Redis, Addresses: addresses}, func() error { return errors.Join(c.Stop(), c.Close()) }}, nil
-}
-
-// ready waits until an address takes writes by the protocol of Redis.
-func ready(ctx context.Context, c *lab.Cluster, address string) error {
-	client := redis.NewClient(&redis.Options{Addr: address, MaxRetries: -1})
-	err := c.Wait(ctx, "a first write", func(ctx context.Context) error { return client.Set(ctx, "ready", 1, 0).Err() })
-	return errors.Join(err, client.Close())
+	return &ycsb.Side{Target: ycsb.Target{Binding: ycsb.Redis, Addresses: c.Clients()}, Stop: func() error { return c.Terminate(time.Minute) }}, nil
 }
 
 // redisServer is one redis-server, which leads.

@@ -2,7 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package ycsb runs the Yahoo! Cloud Serving Benchmark: its own client, with its own core workloads, and
-// the bindings in the folder java. It drives clusters of kvdemo and of etcd, and redis-server, for "weftbench redis".
+// the bindings in the folder java. Bench drives kvdemo, etcd on Weft and released etcd.
+//
+//	client.go  the client, and what it prints
+//	bench.go   rounds
+//	side.go    clusters of kvdemo and of etcd
+//	report.go  the tables
 package ycsb
 
 import (
@@ -25,17 +30,17 @@ type Client struct {
 	Records int
 	Clients int // threads of the client, spread over the nodes
 	Time    time.Duration
+	// Value, unless 0, is the bytes of a record, in one field; by default a record has ten fields of 100
+	// bytes.
+	Value int
 }
 
-// The bindings.
-const (
-	Redis = "RedisBinding" // for the protocol of Redis
-	Etcd  = "EtcdBinding"
-)
+// Redis is the binding for the protocol of Redis.
+const Redis = "RedisBinding"
 
 // Target is what the client drives.
 type Target struct {
-	Binding   string // Redis or Etcd
+	Binding   string // Redis or EtcdBinding
 	Addresses []string
 }
 
@@ -110,6 +115,9 @@ func (y Client) client(ctx context.Context, t Target, phase string, records int,
 	args := []string{
 		"-cp", filepath.Join(y.Dir, "classes") + string(filepath.ListSeparator) + filepath.Join(y.Dir, "lib", "*"),
 		"site.ycsb.Client", phase, "-db", "weft." + t.Binding, "-threads", strconv.Itoa(y.Clients),
+	}
+	if y.Value > 0 {
+		properties = append([]string{"fieldcount=1", fmt.Sprintf("fieldlength=%d", y.Value)}, properties...)
 	}
 	for _, p := range append([]string{
 		"workload=site.ycsb.workloads.CoreWorkload", "addresses=" + strings.Join(t.Addresses, ","), fmt.Sprintf("recordcount=%d", records),
