@@ -106,7 +106,8 @@ func (c *Coder) Handled(m *pb.Message) {
 // Unreachable hears that the host could not reach a member.
 func (c *Coder) Unreachable(id uint64) {
 	if c.follows(id) {
-		c.accounts.account(id).unreachable = true
+		a := c.accounts.account(id)
+		a.unreachable, a.lostTick = true, c.ticks
 	}
 }
 
