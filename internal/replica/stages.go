@@ -74,7 +74,8 @@ type unresolved struct {
 
 // resolveStage keeps the order of each lane.
 //
-// Invariant: stats.Waiting is the size of all that waits, and at most limit.
+// Invariant: stats.Waiting is the size of all that waits, and at most limit, or one message waits: a message that is larger
+// would be lost each time that its leader sends it.
 type resolveStage struct {
 	resolver Resolver
 	limit    int
@@ -97,7 +98,7 @@ func (s *resolveStage) offer(m wire.Message, now time.Duration, watch func() tim
 			return m, resolved, nil
 		}
 	}
-	if s.stats.Waiting+size > s.limit {
+	if s.stats.Length > 0 && s.stats.Waiting+size > s.limit {
 		s.stats.Refused++
 		return m, asDropped, fmt.Errorf("%w: %d bytes of messages are unresolved, the bound is %d", ErrOverloaded, s.stats.Waiting, s.limit)
 	}
