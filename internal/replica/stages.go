@@ -206,7 +206,7 @@ func (s *sendStage) overLimit(messages []wire.Message, i, total int, dropped []w
 // to tell than that, and may be many times that: a small entry is an object of more than
 // a hundred bytes.
 func MemoryOf(m wire.Message) int {
-	const head, entry, slice, response = 384, 128, 24, 128
+	const head, entry, name, slice, response = 384, 128, 48, 24, 128
 	switch b := m.Body.(type) {
 	case wire.Raft:
 		n := head + len(b.Context) + entry*len(b.Entries) + len(b.ProtoReflect().GetUnknown())
@@ -224,7 +224,7 @@ func MemoryOf(m wire.Message) int {
 	case wire.Proposal:
 		return head + len(b.Data)
 	case wire.Named: // with the data that the message waits for
-		n := MemoryOf(wire.Message{Body: b.Raft}) + int(b.Run.Length) + entry*int(b.Run.Count)
+		n := MemoryOf(wire.Message{Body: b.Raft}) + int(b.Run.Length) + entry*int(b.Run.Count) + name*len(b.Names)
 		for _, name := range b.Names {
 			n += int(name.Length)
 		}
