@@ -159,7 +159,7 @@ var table = []bug{
 	{"a member whose report is lost never coded, whatever it acknowledges", "raft/internal/coding/report.go",
 		edit("!m.GetReject() && m.GetLogTerm() != 0 }", "false }"), "TestLostReportsAfterARestart", 0},
 	{"an acknowledgement without a report says nothing of coding", "raft/internal/coding/messages.go",
-		edit("		m.LogTerm = new(c.raft.Term()) // see saysThatItCodes\n		if m.Index", "		if m.Index"), "TestLostReportsAfterARestart", 0},
+		edit("		m.LogTerm = m.Term // this node's: see saysThatItCodes\n		if m.Index", "		if m.Index"), "TestLostReportsAfterARestart", 0},
 	{"a refusal without a report is that of a member without coding", "raft/internal/coding/accounts.go",
 		edit("a.known || err == nil || !m.GetReject()", "true"), "TestAnswersTellWhoDoesNotCode", 0},
 	{"the winner of an election waits for answers of members that do not code", "raft/internal/coding/recovery.go",

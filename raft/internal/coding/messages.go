@@ -137,7 +137,7 @@ func (c *Coder) Leaves(m *pb.Message) {
 		if m.GetReject() {
 			return
 		}
-		m.LogTerm = new(c.raft.Term()) // see saysThatItCodes
+		m.LogTerm = m.Term // this node's: see saysThatItCodes
 		if m.Index != nil {
 			c.acked = ecraft.ID{Term: c.raft.Term(), Index: max(m.GetIndex(), c.acked.Index)}
 		}
