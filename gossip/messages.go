@@ -4,6 +4,7 @@
 package gossip
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -78,7 +79,8 @@ func AppendUnits(dst []byte, strips ...ecraft.Strip) []byte {
 
 // ParseUnits is the inverse of AppendUnits; no data at all stands for no units.
 // The strips share data's memory, and their units are not verified yet:
-// Store.Add does that.
+// Store.Add does that. A strip that is a small part of data has memory of its own: a store
+// counts what it keeps, and kept a few bytes would keep all of data.
 func ParseUnits(data []byte) (strips []ecraft.Strip, err error) {
 	switch {
 	case len(data) == 0:
@@ -98,6 +100,9 @@ func ParseUnits(data []byte) (strips []ecraft.Strip, err error) {
 		}
 		if s.Count == 0 {
 			return nil, malformed("strip %d of %d is empty", i, count)
+		}
+		if n := s.EncodedLen(); n < len(data)/maxStrips { // of no correct node
+			s, _, _ = ecraft.ParseStrip(bytes.Clone(rest[:n]))
 		}
 		strips, rest = append(strips, s), after
 	}

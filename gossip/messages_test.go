@@ -61,6 +61,17 @@ func TestMalformedMessages(t *testing.T) {
 	}
 }
 
+// A store keeps small units of a message, and counts them: the rest of the message is not kept with them.
+func TestFewUnitsDoNotKeepALargeMessage(t *testing.T) {
+	small, large := newEntry(at(7), 60, 6, 1, 1), newEntry(at(7), 1<<20, 6, 1, 1)
+	data := AppendUnits(nil, small.units(2, 0, 1), large.units(3, 0, 3))
+	u, err := ParseUnits(data)
+	require.NoError(t, err)
+	clear(data)
+	require.NoError(t, u[0].Verify(), "it has memory of its own")
+	require.Error(t, u[1].Verify(), "most of the message is not copied")
+}
+
 // A complete responder gives units of the asker's slot, an incomplete one what it
 // has of its own.
 func TestAnswer(t *testing.T) {

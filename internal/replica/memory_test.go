@@ -121,6 +121,7 @@ func TestMessageCountsWithAllItsBytes(t *testing.T) {
 		"a note":                    wire.Note{Data: big},
 		"a want":                    wire.Want{Entries: make([]wire.EntryAt, objects)},
 		"a fill without data":       wire.Fill{Data: make([][]byte, objects)},
+		"names":                     wire.Named{Raft: wire.Raft{Message: &pb.Message{}}, Names: make([]wire.Name, objects)},
 		"a snapshot in a heartbeat": wire.Raft{Message: &pb.Message{Snapshot: &pb.Snapshot{Data: big}}},
 		"an unknown field":          wire.Raft{Message: unknown},
 		"one of an entry":           wire.Raft{Message: &pb.Message{Entries: []*pb.Entry{entry}}},

@@ -186,8 +186,32 @@ func TestFaultyNamesAreCountedAndHaveNoEffect(t *testing.T) {
 	require.Zero(t, r.Status().Resolve.Length)
 
 	n.Number, n.Names[0].Length = 2, uint64(r.cfg.MaxUnresolvedBytes) // more than may wait, with the message
+	require.NoError(t, r.Receive(wire.Message{Group: 7, From: 1, To: 2, Body: n}), "it waits alone")
+	n.Number = 3
 	require.ErrorIs(t, r.Receive(wire.Message{Group: 7, From: 1, To: 2, Body: n}), ErrOverloaded)
-	require.Zero(t, r.Status().Resolve.Waiting)
+	require.Equal(t, 1, r.Status().Resolve.Length)
+}
+
+// A leader sends a message again that was refused, with the same names. So a message waits for its data however large it is.
+func TestMessageLargerThanWhatMayWaitGetsThrough(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		missing := false
+		c := namedCluster(t, core, &missing)
+		n := c.nodes[2]
+		n.cfg.MaxUnresolvedBytes = len(large(0))
+		c.start(n)
+		c.run(10)
+		c.lose = func(m wire.Message) bool { // nothing comes behind it
+			p, ok := wire.PlaceOf(m)
+			return ok && p.Empty && m.To == 2
+		}
+		missing = true
+		call := c.propose(2, large(0))
+		c.run(10)
+		require.NoError(t, c.result(call).Err)
+		require.Equal(t, uint64(1), n.r.NameCounts().Late)
+		require.Zero(t, n.r.NameCounts().GivenUp)
+	})
 }
 
 // Five members in zones of two, two and one, and readers in the first two, node 1 leads. Of a coded entry 8/3 cross the borders: the leader

@@ -74,7 +74,8 @@ type unresolved struct {
 
 // resolveStage keeps the order of each lane.
 //
-// Invariant: stats.Waiting is the size of all that waits, and at most limit.
+// Invariant: stats.Waiting is the size of all that waits, and at most limit, or one message waits: a message that is larger
+// would be lost each time that its leader sends it.
 type resolveStage struct {
 	resolver Resolver
 	limit    int
@@ -97,7 +98,7 @@ func (s *resolveStage) offer(m wire.Message, now time.Duration, watch func() tim
 			return m, resolved, nil
 		}
 	}
-	if s.stats.Waiting+size > s.limit {
+	if s.stats.Length > 0 && s.stats.Waiting+size > s.limit {
 		s.stats.Refused++
 		return m, asDropped, fmt.Errorf("%w: %d bytes of messages are unresolved, the bound is %d", ErrOverloaded, s.stats.Waiting, s.limit)
 	}
@@ -205,7 +206,7 @@ func (s *sendStage) overLimit(messages []wire.Message, i, total int, dropped []w
 // to tell than that, and may be many times that: a small entry is an object of more than
 // a hundred bytes.
 func MemoryOf(m wire.Message) int {
-	const head, entry, slice, response = 384, 128, 24, 128
+	const head, entry, name, slice, response = 384, 128, 48, 24, 128
 	switch b := m.Body.(type) {
 	case wire.Raft:
 		n := head + len(b.Context) + entry*len(b.Entries) + len(b.ProtoReflect().GetUnknown())
@@ -223,7 +224,7 @@ func MemoryOf(m wire.Message) int {
 	case wire.Proposal:
 		return head + len(b.Data)
 	case wire.Named: // with the data that the message waits for
-		n := MemoryOf(wire.Message{Body: b.Raft}) + int(b.Run.Length) + entry*int(b.Run.Count)
+		n := MemoryOf(wire.Message{Body: b.Raft}) + int(b.Run.Length) + entry*int(b.Run.Count) + name*len(b.Names)
 		for _, name := range b.Names {
 			n += int(name.Length)
 		}

@@ -126,6 +126,7 @@ func (t *TCP) admit(h wire.Hello, who badge, raw net.Conn) (*peer, caller, error
 	if c.limits.ReceiveBytes == 0 {
 		c.limits.ReceiveBytes = t.cfg.ReceiveBytes
 	}
+	c.limits.ReceiveBytes = max(c.limits.ReceiveBytes, directBytes) // which peers write without asking for their size
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {

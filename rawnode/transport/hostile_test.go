@@ -222,6 +222,17 @@ func TestReceiveBudget(t *testing.T) {
 	}
 }
 
+// A peer is told that it may send frames of 4 KiB at least, because it writes small messages without asking for their size: its
+// connection does not end for one.
+func TestSmallFramesFitAnyLimit(t *testing.T) {
+	a, box := start(t, Config{Node: 1, Listen: "127.0.0.1:0", Peers: map[uint64]string{2: ""}, Limits: func(uint64) Limits { return Limits{ReceiveBytes: 100} }})
+	c, answer := connect(t, a, hello(wire.ClassAppend))
+	require.Equal(t, uint64(4<<10+wire.HeaderLen), answer.Frame)
+	_, err := c.Write(frameOf(t, appends(2, 1, 1, 4<<10-100)))
+	require.NoError(t, err)
+	box.next(t)
+}
+
 // Random bytes, and frames that are damaged at random, after a good hello: the
 // node goes on, and what is delivered is from the peer of the connection.
 func TestRandomBytes(t *testing.T) {

@@ -23,7 +23,7 @@ type Limits struct {
 	// name here is refused.
 	Kinds []string
 	// ReceiveBytes bounds the bytes of the peer's frames in memory here at a time; 0
-	// means Config.ReceiveBytes. Further frames stay in the network, and a single
+	// means Config.ReceiveBytes, and less than 4 KiB means 4 KiB. Further frames stay in the network, and a single
 	// larger frame ends its connection. Control frames are not counted, because control
 	// frames are small and must not wait.
 	ReceiveBytes int
@@ -44,7 +44,7 @@ func (c Config) maxFrame(class wire.Class) int {
 func (c Config) takes(who caller) int {
 	bound := c.maxFrame(who.class)
 	if who.class != wire.ClassControl {
-		bound = min(bound, max(who.limits.ReceiveBytes, directBytes)+wire.HeaderLen)
+		bound = min(bound, who.limits.ReceiveBytes+wire.HeaderLen)
 	}
 	return bound
 }

@@ -26,9 +26,10 @@ type account struct {
 	// known says that the member has reported to this node, or acknowledged an entry.
 	known bool
 	// heardTick is the tick of the member's last message; unreachable says that the
-	// host could not reach the member since.
-	heardTick   int
-	unreachable bool
+	// host could not reach the member since, and lostTick when, or when the member was asked
+	// for a sign of life.
+	heardTick, lostTick int
+	unreachable         bool
 	// shown is the highest index that the member reported as released, fellTick the
 	// tick since which its reports say less, or 0. warned says that the log has a line
 	// about the fall.
@@ -89,6 +90,18 @@ func (all *accounts) healthy(id uint64) bool {
 func (all *accounts) unreachable(id uint64) bool {
 	a := all.of[id]
 	return a != nil && a.unreachable
+}
+
+// seekLost asks those members of an entry that could not be reached for a sign of life, each once in an election timeout, by a
+// question for nothing. Followers hear of each other by pushes, and push nothing to a member that they have lost: two that have
+// lost each other would go on so for as long as others have the units that they lack.
+func (all *accounts) seekLost(members []uint64) {
+	for _, id := range members {
+		if a := all.of[id]; a != nil && a.unreachable && all.ticks-a.lostTick >= all.cfg.ElectionTick {
+			a.lostTick = all.ticks
+			all.send(all.unitsMessage(MsgUnitsAsk, id, forAsk))
+		}
+	}
 }
 
 // peers is what the schedule of pushes goes by.

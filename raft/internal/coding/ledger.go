@@ -180,8 +180,12 @@ func (g *ledger) forgetUpTo(index uint64) {
 }
 
 // forgetRiders forgets carriers that the log has lost at its front.
-func (g *ledger) forgetRiders(first uint64) {
-	if x := &g.riders; len(x.carriers) > 0 && first > x.first {
+func (g *ledger) forgetRiders(log extend.Log) {
+	x := &g.riders
+	if len(x.carriers) == 0 {
+		return // most logs have none, and the log's front is behind a lock
+	}
+	if first := log.First(); first > x.first {
 		x.first = first
 		x.keep(first, noLimit)
 	}

@@ -106,7 +106,8 @@ func (c *Coder) Handled(m *pb.Message) {
 // Unreachable hears that the host could not reach a member.
 func (c *Coder) Unreachable(id uint64) {
 	if c.follows(id) {
-		c.accounts.account(id).unreachable = true
+		a := c.accounts.account(id)
+		a.unreachable, a.lostTick = true, c.ticks
 	}
 }
 
@@ -136,7 +137,7 @@ func (c *Coder) Leaves(m *pb.Message) {
 		if m.GetReject() {
 			return
 		}
-		m.LogTerm = new(c.raft.Term()) // see saysThatItCodes
+		m.LogTerm = m.Term // this node's: see saysThatItCodes
 		if m.Index != nil {
 			c.acked = ecraft.ID{Term: c.raft.Term(), Index: max(m.GetIndex(), c.acked.Index)}
 		}

@@ -81,7 +81,7 @@ func (c *Coder) Applied(index uint64) {
 	c.pushes.shareUpTo(index)
 	c.payloads.applied(index)
 	c.ledger.forgetUpTo(index)
-	c.ledger.forgetRiders(c.log.First())
+	c.ledger.forgetRiders(c.log)
 	if c.leads != nil {
 		c.leads.changes.work() // a change may have waited for this report
 	}

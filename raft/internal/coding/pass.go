@@ -120,6 +120,7 @@ func (p *passes) pack(out *parcels, from uint64, e *pb.Entry) {
 	} else if rec.hdr.SlotOf(p.id) < gossip.FirstReader(rec.hdr, peers.Reader) {
 		return // assigned units, by a leader of an earlier version
 	}
+	p.accounts.seekLost(rec.hdr.Members)
 	for _, to := range gossip.PassOn(rec.hdr, p.id, from, rec.id.Index, peers, nil) {
 		out.add(p.node, purpose, to, named(rec.id, e.GetData()))
 	}

@@ -97,6 +97,7 @@ type parcels struct {
 // pack adds the pushes of one entry by the schedule. A node that was assigned the whole
 // payload makes the units of its slot. A member that cannot be reached asks for units when it is back.
 func (p *parcels) pack(s *pushes, id ecraft.ID, env *ecraft.Envelope) {
+	s.accounts.seekLost(env.Members)
 	p.targets = gossip.Targets(&env.Header, s.id, id.Index, s.accounts.peers(), p.targets[:0])
 	var word *ecraft.Codeword
 	if env.Payload != nil && len(p.targets) > 0 {

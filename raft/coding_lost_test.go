@@ -1,0 +1,59 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// TestFollowersThatLostEachOtherPushAgain: nodes 2 and 4 push to each other, their connections break while the group rests, and
+// both hosts say so. Neither would hear of the other by a question for units, because node 3 or 5 has what either lacks. So each
+// asks the other for a sign of life, not often while there is none, and not while nothing is to be pushed.
+func TestFollowersThatLostEachOtherPushAgain(t *testing.T) {
+	g := newGroup(t, 5)
+	g.elect(1)
+	g.tick(2)
+	var want [][]byte
+	propose := func() {
+		want = append(want, payload(len(want), 6000))
+		g.propose(1, want[len(want)-1])
+	}
+	propose()
+	asked := 0
+	g.nodes[2].rn.ReportUnreachable(4)
+	g.nodes[4].rn.ReportUnreachable(2)
+	g.drop = func(m *pb.Message) bool {
+		ends := [2]uint64{m.GetFrom(), m.GetTo()}
+		if between := ends == [2]uint64{2, 4} || ends == [2]uint64{4, 2}; !between {
+			return false
+		}
+		if m.GetType() == raft.MsgUnitsAsk && len(m.GetEntries()) == 0 {
+			asked++
+		}
+		return true // in silence
+	}
+	g.tick(100)
+	require.Zero(t, asked)
+	for range 50 {
+		propose()
+		g.tick(2)
+	}
+	require.LessOrEqual(t, asked, 2*10, "one question in an election timeout")
+
+	g.drop = nil
+	g.tick(11)
+	propose()
+	g.tick(2)
+	before := g.events[raft.CodingAsked]
+	for range 5 {
+		propose()
+		g.requireApplied(want, g.ids()...)
+	}
+	require.Equal(t, before, g.events[raft.CodingAsked], "pushes have brought all")
+}
