@@ -163,7 +163,7 @@ func (c *checker) recoverable() {
 	if c.truth == nil || c.s.opts.Outside || c.s.failure != nil {
 		return
 	}
-	v, live := c.durableView(math.MaxUint64), map[uint64]confAt{}
+	v, live := c.durableView(math.MaxUint64), [maxNodes + 1]confAt{}
 	first := uint64(math.MaxUint64)
 	for _, n := range c.s.nodes {
 		if n.disk == nil {
@@ -178,7 +178,7 @@ func (c *checker) recoverable() {
 	if first+1 >= uint64(len(c.committed)) {
 		return // all is released everywhere
 	}
-	cands := v.candidacies(live)
+	cands := v.candidacies(live[:])
 	for i := first + 1; i < uint64(len(c.committed)); i++ {
 		if c.committed[i] == 0 {
 			continue

@@ -16,12 +16,12 @@ import (
 type view struct {
 	holdings.View
 	t     *truth
-	disks map[uint64]*image
+	disks [maxNodes + 1]*image // by node
 }
 
 // newView looks at no disk yet; riders count in entries up to an index.
 func newView(t *truth, upTo uint64) *view {
-	return &view{t: t, disks: map[uint64]*image{}, View: holdings.View{Truth: t.Truth, Disks: map[uint64]holdings.Disk{}, UpTo: upTo}}
+	return &view{t: t, View: holdings.View{Truth: t.Truth, Disks: make([]holdings.Disk, maxNodes+1), UpTo: upTo}}
 }
 
 // add has the view look at a node's disk.
@@ -39,16 +39,20 @@ type candidacy struct {
 
 // candidacies returns those ways in which some node may win an election with
 // what is on the disks: a majority of each set has a log that is no longer than
-// the node's own. live is the configuration each running node goes by.
-func (v *view) candidacies(live map[uint64]confAt) []candidacy {
+// the node's own. live is the configuration each running node goes by, by node.
+func (v *view) candidacies(live []confAt) []candidacy {
 	var found []candidacy
-	for id, im := range v.disks {
-		confs := []confAt{{released(im), im.checkpoint.GetMetadata().GetConfState()}}
-		// A node that has a snapshot goes by its members, whatever its host has applied.
-		if at, ok := live[id]; ok && at.index >= released(im) {
-			confs = append(confs, at)
+	for i, im := range v.disks {
+		if im == nil {
+			continue
 		}
-		for _, at := range confs {
+		id := uint64(i)
+		confs := [2]confAt{{released(im), im.checkpoint.GetMetadata().GetConfState()}, live[id]}
+		for k, at := range confs {
+			// A node that has a snapshot goes by its members, whatever its host has applied.
+			if k > 0 && (at.conf == nil || at.index < confs[0].index) {
+				continue
+			}
 			if !isVoter(at.conf, id) || len(at.conf.GetVoters()) == 0 || v.appliesFirst(id, im, at) {
 				continue
 			}
@@ -58,7 +62,6 @@ func (v *view) candidacies(live map[uint64]confAt) []candidacy {
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b candidacy) int { return int(a.node) - int(b.node) })
 	return found
 }
 
@@ -108,8 +111,8 @@ func (v *view) electable(c candidacy) bool {
 	term, index := end(v.disks[c.node])
 	return !slices.ContainsFunc(c.needs, func(voters []uint64) bool {
 		_, most := holdings.Majority(voters, func(id uint64) bool {
-			im := v.disks[id]
-			if im == nil {
+			im, ok := v.Disk(id).(*image)
+			if !ok {
 				return false
 			}
 			t, i := end(im)

@@ -9,6 +9,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/raft"
 )
 
 // happens hears of a node's work, from inside its core: the consequences come later.
@@ -105,11 +107,10 @@ func (s *sim) partiesAt(n *node, p *coreProcess, on *[parties]bool) {
 		return
 	}
 	mark(partyCoding, s.codedUnderWay(n))
-	st := p.rn.Status()
-	mark(partyTransfer, st.LeadTransferee != 0)
-	for _, pr := range st.Progress {
+	mark(partyTransfer, p.rn.BasicStatus().LeadTransferee != 0)
+	p.rn.WithProgress(func(_ uint64, _ raft.ProgressType, pr tracker.Progress) { // a whole Status would copy all that is coded, too
 		mark(partySnapshot, pr.State == tracker.StateSnapshot)
-	}
+	})
 }
 
 // torn has the leader fail, too, when a node loses its commit index with power, and the

@@ -76,6 +76,7 @@ func (c command) encode() []byte {
 // pad appends the padding: bytes derived from the command, so that any other
 // bytes in their place are noticed.
 func (c command) pad(b []byte) []byte {
+	b = slices.Grow(b, c.padding)
 	x := uint64(c.value)<<32 | uint64(c.id.client)<<8 | 1
 	for n := c.padding; n > 0; n -= 8 {
 		x ^= x << 13

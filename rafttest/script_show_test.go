@@ -79,7 +79,7 @@ func (s *script) wrong() string {
 	for _, n := range s.nodes {
 		most = max(most, released(&n.disk.durable))
 	}
-	v, live := s.view(), map[uint64]confAt{}
+	v, live := s.view(), make([]confAt, maxNodes+1)
 	committed := map[uint64]uint64{} // term by index
 	for _, id := range s.ids {
 		n := s.nodes[id]
@@ -107,7 +107,7 @@ func (s *script) wrong() string {
 }
 
 // decided checks what is committed: it stays what it was, and stays recoverable.
-func (s *script) decided(v *view, live map[uint64]confAt, committed map[uint64]uint64) string {
+func (s *script) decided(v *view, live []confAt, committed map[uint64]uint64) string {
 	for i, term := range committed {
 		if had, ok := s.rules.committed[i]; ok && had != term {
 			return fmt.Sprintf("entry %d was committed as of term %d; now it is of term %d", i, had, term)

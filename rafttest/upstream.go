@@ -8,6 +8,7 @@ import (
 
 	upstream "go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/weftraft/weft/internal/theirs"
 	"github.com/weftraft/weft/internal/world"
@@ -34,6 +35,7 @@ type rawNode interface {
 	Advance(raft.Ready)
 	BasicStatus() raft.BasicStatus
 	Status() raft.Status
+	WithProgress(visitor func(id uint64, typ raft.ProgressType, pr tracker.Progress))
 
 	Poll()
 	NextDeadline() (time.Duration, bool)
@@ -128,6 +130,12 @@ func (u *upstreamNode) BasicStatus() raft.BasicStatus {
 func (u *upstreamNode) Status() raft.Status {
 	s := u.rn.Status()
 	return raft.Status{BasicStatus: u.BasicStatus(), Config: s.Config, Progress: s.Progress}
+}
+
+func (u *upstreamNode) WithProgress(visitor func(id uint64, typ raft.ProgressType, pr tracker.Progress)) {
+	u.rn.WithProgress(func(id uint64, typ upstream.ProgressType, pr tracker.Progress) {
+		visitor(id, raft.ProgressType(typ), pr)
+	})
 }
 
 func (u *upstreamNode) Poll()                                        {}

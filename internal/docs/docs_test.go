@@ -48,7 +48,7 @@ func documents(t *testing.T) (root string, files []string) {
 // TestSnippets executes or compiles every snippet, as its language demands.
 func TestSnippets(t *testing.T) {
 	root, files := documents(t)
-	c := checker{root: root}
+	c := checker{root: root, scratch: t.TempDir(), programs: map[string]string{}, packages: map[string][]string{}}
 	count := 0
 	for _, file := range files {
 		snippets, err := Snippets(file)
@@ -66,7 +66,14 @@ func TestSnippets(t *testing.T) {
 }
 
 // checker checks snippets against the module in root.
-type checker struct{ root string }
+type checker struct {
+	root string
+	// programs are those that were built, in scratch, by their folders, and packages the folders of packages by root and
+	// patterns. The pages name few of either, often.
+	scratch  string
+	programs map[string]string
+	packages map[string][]string
+}
 
 func (c checker) check(doc string, s Snippet) error {
 	if by, ok := executedElsewhere[[2]string{doc, s.Lang}]; ok {
@@ -144,7 +151,8 @@ func (c checker) checkShell(text string) error {
 }
 
 func (c checker) checkCommand(dir string, words []string) error {
-	inDir := checker{root: dir}
+	inDir := c
+	inDir.root = dir
 	switch {
 	case words[0] == "go" && words[1] == "mod": // docs/service.md is executed with these lines
 		return inDir.run("go", "help", "mod", words[2])
@@ -171,9 +179,14 @@ func (c checker) checkGoTest(args []string) error {
 			patterns = append(patterns, a)
 		}
 	}
-	dirs, err := list(c.root, "{{.Dir}}", patterns...)
-	if err != nil {
-		return err
+	key := strings.Join(append([]string{c.root}, patterns...), " ")
+	dirs, known := c.packages[key]
+	if !known {
+		var err error
+		if dirs, err = list(c.root, "{{.Dir}}", patterns...); err != nil {
+			return err
+		}
+		c.packages[key] = dirs
 	}
 	for _, name := range testName.FindAllString(strings.Join(args, " "), -1) {
 		if !slices.ContainsFunc(dirs, func(dir string) bool { return hasTest(dir, name) }) {
@@ -220,9 +233,12 @@ func (c checker) checkProgram(pkg string, args []string) error {
 		}
 		verb = append(verb, a)
 	}
-	cmd := exec.Command("go", append([]string{"run", pkg}, append(verb, "--help")...)...)
+	program, err := c.program(pkg)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(program, append(verb, "--help")...)
 	cmd.Dir = c.root
-	cmd.Env = append(os.Environ(), "GOWORK=") // commands are for a whole checkout
 	help, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("--help: %w: %s", err, help)
@@ -237,6 +253,20 @@ func (c checker) checkProgram(pkg string, args []string) error {
 		}
 	}
 	return nil
+}
+
+// program builds a program, once.
+func (c checker) program(pkg string) (string, error) {
+	dir := filepath.Join(c.root, pkg)
+	file, built := c.programs[dir]
+	if !built {
+		file = filepath.Join(c.scratch, fmt.Sprint(len(c.programs)))
+		if err := c.run("go", "build", "-o", file, pkg); err != nil {
+			return "", err
+		}
+		c.programs[dir] = file
+	}
+	return file, nil
 }
 
 func (c checker) run(name string, args ...string) error {
@@ -308,7 +338,7 @@ func TestHeadingsAreFound(t *testing.T) {
 func TestCheckerRefuses(t *testing.T) {
 	root, err := Root()
 	require.NoError(t, err)
-	c := checker{root: root}
+	c := checker{root: root, scratch: t.TempDir(), programs: map[string]string{}, packages: map[string][]string{}}
 	for want, s := range map[string]Snippet{
 		"No rule":             {Lang: "sh", Text: "make coffee\n"},
 		"no test named":       {Lang: "sh", Text: "go test -run TestNoSuchThing ./internal/docs\n"},

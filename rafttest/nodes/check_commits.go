@@ -81,7 +81,7 @@ func (x commit) held(sets [][]uint64) (invariant string, why error) {
 	view := &x.g.view
 	for _, voters := range sets {
 		holders, most := holdings.Majority(voters, func(id uint64) bool {
-			h, ok := view.Disks[id].(*held)
+			h, ok := view.Disk(id).(*held)
 			return ok && h.has(x.last)
 		})
 		if !most {

@@ -64,7 +64,7 @@ type leadership struct{ node, life uint64 }
 
 func newGroup(w *sim, id uint64) *group {
 	g := &group{w: w, id: id, tries: map[uint32]fate{}, effects: map[uint32]bool{}, fresh: freshness{places: map[uint32]uint64{}}, last: map[session.ID]uint64{}, leaders: map[uint64]leadership{}, repeated: map[string]uint64{}}
-	g.view.Disks = map[uint64]holdings.Disk{}
+	g.view.Disks = make([]holdings.Disk, maxNodes+1)
 	if w.plan.coding.on {
 		g.view.Truth = holdings.NewTruth(0)
 	}

@@ -13,13 +13,21 @@ import (
 // View is the disks of a cluster at one moment.
 type View struct {
 	Truth *Truth
-	Disks map[uint64]Disk // by node
+	Disks []Disk // by node
 	// UpTo is the last entry whose riders count.
 	UpTo uint64
 }
 
+// Disk returns the disk of a node, or nil.
+func (v *View) Disk(node uint64) Disk {
+	if node >= uint64(len(v.Disks)) {
+		return nil
+	}
+	return v.Disks[node]
+}
+
 // Holds returns how many units of an entry a node holds.
-func (v *View) Holds(node uint64, id ecraft.ID) int { return v.Truth.Holds(v.Disks[node], id, v.UpTo) }
+func (v *View) Holds(node uint64, id ecraft.ID) int { return v.Truth.Holds(v.Disk(node), id, v.UpTo) }
 
 // Least returns the sum of the least k holdings of an entry among voters.
 func (v *View) Least(voters []uint64, k int, id ecraft.ID) int {

@@ -21,6 +21,9 @@ func TestCheckReportsMutantsThatAreNone(t *testing.T) {
 		"absent": {"no such" + " text", "", "does not occur exactly once"},
 		"unused": {"	seen := map[string]bool{}\n", "	seen, none := map[string]bool{}, 0\n", "declared and not used: none"},
 		"typed":  {"	seen := map[string]bool{}\n", "	seen := map[string]string{}\n", "non-boolean"},
+		"import": {"func Root(ctx context.Context) (string, error) {\n", "func Root(context.Context) (string, error) {\n	ctx := error(nil)\n", "does not implement context.Context"},
+		// What the mutant changes may be all right, and what uses it not.
+		"others": {"scratch string, number int) (f Finding)", "scratch string, number int, _ bool) (f Finding)", "run.go"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := Check(t.Context(), []Mutant{{What: name, File: file, Edits: [][2]string{{tt.old, tt.now}}}})
