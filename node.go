@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weftraft/weft/ecraft/adaptive"
 	"github.com/weftraft/weft/internal/address"
 	"github.com/weftraft/weft/internal/book"
 	"github.com/weftraft/weft/internal/compare"
@@ -41,7 +40,7 @@ type Node struct {
 	budget    *rawnode.Budget
 	catchUp   *rawnode.CatchUp // nil at a gateway
 	placement *rawnode.Placement
-	trials    *adaptive.Trials
+	trials    *rawnode.Trials
 
 	context    context.Context // ends when Close begins
 	cancel     context.CancelFunc
@@ -70,7 +69,7 @@ func Open(o Options) (*Node, error) {
 	}
 	o = o.withDefaults()
 	n := &Node{
-		options: o, budget: rawnode.NewBudget(o.BudgetBytes), trials: adaptive.NewTrials(nil), turn: make(chan struct{}, 1),
+		options: o, budget: rawnode.NewBudget(o.BudgetBytes), trials: rawnode.NewTrials(), turn: make(chan struct{}, 1),
 		groups: map[uint64]*Group{}, opening: map[uint64]chan struct{}{},
 	}
 	n.context, n.cancel = context.WithCancel(context.Background())

@@ -79,7 +79,7 @@ type proposal struct{ at, bytes float64 }
 // New returns the policy. Followers are announced by Joined; before, all followers get the fewest
 // units that can commit.
 func New(o Options) *Policy {
-	a := &Policy{trials: cmp.Or(o.Trials, &Trials{})}
+	a := &Policy{trials: cmp.Or(o.Trials, &Trials{alone: true})}
 	a.recent.Init(recentEntries)
 	a.nic.reset(0)
 	a.trials.begins(&a.lane)

@@ -12,16 +12,14 @@ import (
 // node's links. See [Options].
 type Trials struct {
 	mu    sync.Mutex
-	clock func() time.Duration // nil: the time of the only group
+	clock func() time.Duration // nil: times are those that groups give
+	alone bool                 // of one group
 	processors
 }
 
-// NewTrials returns trials by a clock that never goes back; nil is the system's.
+// NewTrials returns trials by a clock that never goes back: the time since any moment. A nil clock is for groups whose own times
+// are of one clock.
 func NewTrials(clock func() time.Duration) *Trials {
-	if clock == nil {
-		start := time.Now()
-		clock = func() time.Duration { return time.Since(start) }
-	}
 	t := &Trials{clock: clock}
 	t.reset()
 	return t
@@ -73,7 +71,7 @@ func (t *Trials) codes() {
 func (t *Trials) begins(l *lane) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.leaves(l); t.clock == nil {
+	if t.leaves(l); t.alone {
 		t.reset()
 	}
 }
