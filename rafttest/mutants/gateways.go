@@ -85,6 +85,12 @@ var gateways = []bug{
 		edit(" && o.expected > crowd", ""), "TestCrowdAtAGatewayGathers", 0},
 	{"two starts with a clock that was set back have one boot", outboxFile,
 		edit("newest + 1 + o.cfg.Boot%bootSpread", "newest + 1"), "TestStartsWithAClockThatWasSetBackAreToldApart", 0},
+	{"the stream ends of the gateway that takes least room", homeFile,
+		edit("cmp.Compare(a.keeps(), b.keeps())", "cmp.Compare(b.keeps(), a.keeps())"), "TestGatewayThatAcknowledgesNothingLosesItsOwnStream", 0},
+	{"a snapshot that waits counts as a heartbeat", "internal/replica/stages.go",
+		edit("if n += size; len(b.Responses)", "if len(b.Responses)"), "TestMessageCountsWithAllItsBytes", 0},
+	{"what has no size of its own counts as a heartbeat", "internal/replica/stages.go",
+		edit("	return max(head, m.Size())\n", "	return head\n"), "TestMessageCountsWithAllItsBytes", 0},
 	{"a gateway waits for fewer than wait already", fatesFile,
 		edit("max(o.expected, len(o.queue))+len(b.calls)", "len(b.calls)"), "TestCrowdAtAGatewayGathers", 0},
 }
