@@ -20,8 +20,8 @@ const (
 // brief says that seeds of TestGatesBrief find a bug, so many at most.
 const brief = 1850
 
-// gateways is the bugs of gateways, and of what replicas do for them. Seeds of TestGates or TestGatesBrief, of
-// package rafttest/nodes, find them, if no test is named.
+// gateways is the bugs of gateways, and of what replicas do for them. Seeds of TestGatesBrief, of package
+// rafttest/nodes, find them, if no test is named.
 var gateways = []bug{
 	{"a leader appends what was sent for another term", leadingFile,
 		edit("if !r.leads() || r.state.Term != p.Term {", "if !r.leads() {"), "TestLeaderComparesTheTermOfAGatewaysProposal", 0},
@@ -46,7 +46,7 @@ var gateways = []bug{
 	{"a query is answered without a barrier", queriesFile,
 		edit("	r.reads.await(w, o.Policy.question(w.spans))\n", "	r.finish(w.call, Done{})\n"), "", brief},
 	{"a leader does not give credit back", inboxFile,
-		edit("if left := i.granted[origin] - bytes; left > 0 {", "if left := i.granted[origin]; left > 0 {"), "", 300},
+		edit("if left := i.granted[origin] - bytes; left > 0 {", "if left := i.granted[origin]; left > 0 {"), "TestLeaderBoundsWhatAGatewayHasUnderWay", 0},
 	{"a home's mark is ahead of its results", homeFile,
 		edit("Term: h.applied.at.term, Index: h.applied.at.index}", "Term: h.host.at.term, Index: h.host.at.index}"), "", brief},
 	{"a home names a leader that it does not hear", homeFile,
@@ -87,14 +87,17 @@ var gateways = []bug{
 		edit(" && o.expected > crowd", ""), "TestCrowdAtAGatewayGathers", 0},
 	{"two starts with a clock that was set back have one boot", outboxFile,
 		edit("newest + 1 + o.cfg.Boot%bootSpread", "newest + 1"), "TestStartsWithAClockThatWasSetBackAreToldApart", 0},
+	{"the stream ends of the gateway that takes least room", homeFile,
+		edit("cmp.Compare(a.keeps(), b.keeps())", "cmp.Compare(b.keeps(), a.keeps())"), "TestGatewayThatAcknowledgesNothingLosesItsOwnStream", 0},
+	{"a snapshot that waits counts as a heartbeat", "internal/replica/stages.go",
+		edit("if n += size; len(b.Responses)", "if len(b.Responses)"), "TestMessageCountsWithAllItsBytes", 0},
+	{"what has no size of its own counts as a heartbeat", "internal/replica/stages.go",
+		edit("	return max(head, m.Size())\n", "	return head\n"), "TestMessageCountsWithAllItsBytes", 0},
 	{"a gateway waits for fewer than wait already", fatesFile,
 		edit("max(o.expected, len(o.queue))+len(b.calls)", "len(b.calls)"), "TestCrowdAtAGatewayGathers", 0},
 }
 
 // gateFlags are the flags of the test that must find a bug of gateways.
 func gateFlags(b bug) []string {
-	if b.within == brief {
-		return []string{"-test.run=^TestGatesBrief$", fmt.Sprintf("-brief-gate-seeds=%d", b.within), "-test.timeout=20m"}
-	}
-	return []string{"-test.run=^TestGates$", fmt.Sprintf("-gate-seeds=%d", b.within), "-test.timeout=20m"}
+	return []string{"-test.run=^TestGatesBrief$", fmt.Sprintf("-brief-gate-seeds=%d", b.within), "-test.timeout=20m"}
 }

@@ -55,4 +55,8 @@ var late = []bug{
 		edit("	r.countDurable()\n	r.deliver", "	r.deliver"), "TestWhatCountsAsDurableIsInTheLog", 0},
 	{"only a write's end counts as not stored", "internal/replica/writes.go",
 		edit("first: a.Write.Entries[0].GetIndex()", "first: a.Write.Entries[len(a.Write.Entries)-1].GetIndex() + 1"), "TestStoredEndsBeforeTheFirstWriteThatWaits", 0},
+	{"a snapshot is restored beside a log that has nothing", "internal/replica/writes.go",
+		edit("w.blank && w.durable == 0", "w.blank && w.handedOut == 0"), "TestNothingIsRestoredBeforeTheLogHasAnything", 0},
+	{"a host does not wait for the writes that the one before has left", "storage/group.go",
+		edit("for g.waits > 0 && e.refuse == nil {", "for g.waits > 1<<30 && e.refuse == nil {"), "TestHostBehindAnotherWaitsForItsWrites", 0},
 }

@@ -34,7 +34,7 @@ type bug struct {
 	// edits are pairs: a text, and the text in its place.
 	edits [][2]string
 	// by is the directed schedule that must find it, a file of
-	// rafttest/testdata/coded; or a test of the file's own package or of package
+	// rafttest/testdata/coded; or a test of the file's own package, of rawnode or of
 	// raft, if it begins with "Test"; or seeds of TestCoded, if it is empty.
 	by string
 	// within bounds the seeds.
@@ -123,14 +123,15 @@ func (b bug) verdict(out string, _ []string) mutate.Finding {
 	return f
 }
 
-// packageOf returns the folder of the test that must find a bug.
+// packageOf returns the folder, below the present one, of the test that must find a bug.
 func packageOf(b bug) string {
-	own := path.Dir(b.file)
-	files, _ := filepath.Glob(path.Join(own, "*_test.go")) // no error: the pattern is right
-	for _, f := range files {
-		if src, err := os.ReadFile(f); err == nil && strings.Contains(string(src), "func "+b.by+"(") {
-			return own
+	for _, dir := range []string{path.Dir(b.file), "rawnode", "raft"} {
+		files, _ := filepath.Glob(path.Join(dir, "*_test.go")) // no error: the pattern is right
+		for _, f := range files {
+			if src, err := os.ReadFile(f); err == nil && strings.Contains(string(src), "func "+b.by+"(") {
+				return dir
+			}
 		}
 	}
-	return "raft"
+	return ""
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/mutate"
 )
 
-// TestMutants checks, without running them, that every mutant can be put in and compiles, and
-// that every directed schedule is there because some mutant fails it.
+// TestMutants checks, without running them, that every mutant can be put in and compiles, that
+// the tests that are named exist, and that every directed schedule is there because some mutant fails it.
 func TestMutants(t *testing.T) {
 	all := slices.Concat(table, trials, joints, late, placing, gateways, named, zoned, readers, catchUps)
 	if err := mutate.Check(t.Context(), mutantsOf(all)); err != nil {
@@ -32,6 +32,12 @@ func TestMutants(t *testing.T) {
 		name := filepath.Base(f)
 		if !variant(name) && !slices.ContainsFunc(table, func(b bug) bool { return b.by == name }) {
 			t.Errorf("no mutant fails the schedule %s", name)
+		}
+	}
+	t.Chdir("../..")
+	for _, b := range all {
+		if strings.HasPrefix(b.by, "Test") && packageOf(b) == "" {
+			t.Errorf("%s: there is no %s", b.what, b.by)
 		}
 	}
 }

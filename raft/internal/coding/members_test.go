@@ -10,6 +10,8 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/weftraft/weft/raft/internal/extend"
 )
 
 // A leader that cannot apply a change, which makes a learner a voter or removes a
@@ -106,4 +108,37 @@ func TestAccountEndsWhenItsMemberLeaves(t *testing.T) {
 	f.accounts.account(3).setCapable(true)
 	f.Switched(nil)
 	require.Nil(t, f.accounts.of[3], "after a snapshot nothing is known")
+}
+
+// A winner waits for no answer of a member whose vote tells that it does not code (rule L15). A vote of an earlier term tells
+// nothing: the member may code since.
+func TestVotesTellInTheirTermWhoDoesNotCode(t *testing.T) {
+	for name, tt := range map[string]struct {
+		edit  func(*pb.Message)
+		plain bool
+	}{
+		"no mark":                         {func(*pb.Message) {}, true},
+		"the voter's term":                {func(m *pb.Message) { m.LogTerm = new(uint64(2)) }, false},
+		"members, of an earlier version":  {func(m *pb.Message) { m.Context = []byte{} }, false},
+		"a refusal":                       {func(m *pb.Message) { m.Reject = new(true) }, false},
+		"a pre-vote":                      {func(m *pb.Message) { m.Type = pb.MsgPreVoteResp.Enum() }, false},
+		"a vote of an earlier term, late": {func(m *pb.Message) { m.Term = new(uint64(1)) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			turn := func(role extend.Role, term uint64) {
+				f.role, f.term = role, term
+				f.Turned(role, term, 0)
+			}
+			turn(extend.Candidate, 2)
+			m := &pb.Message{Type: pb.MsgVoteResp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(2))}
+			tt.edit(m)
+			f.Arrives(m)
+			turn(extend.Winner, 2)
+			require.Equal(t, tt.plain, f.recovery.said[2])
+			turn(extend.Candidate, 3)
+			turn(extend.Winner, 3)
+			require.False(t, f.recovery.said[2])
+		})
+	}
 }

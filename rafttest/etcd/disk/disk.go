@@ -28,7 +28,7 @@ var errRuns = errors.New("its member runs; stop it first")
 // Log describes a member's log from the snapshot on with which the member would start: earlier
 // entries are never read again.
 type Log struct {
-	First   uint64 // index of the first entry; 0 if there is none
+	First   uint64 // index of the first entry, or, if there is none, of the next
 	Entries int
 	// Envelopes counts the entries that only Weft can read, and LastEnvelope is the index of the
 	// last such entry. Coded counts the envelopes with units.
@@ -38,10 +38,7 @@ type Log struct {
 
 // String returns a line for operators.
 func (l Log) String() string {
-	switch {
-	case l.Entries == 0:
-		return "no entries"
-	case l.Envelopes == 0:
+	if l.Envelopes == 0 {
 		return fmt.Sprintf("%d entries from index %d on, none coded", l.Entries, l.First)
 	}
 	return fmt.Sprintf("%d entries from index %d on, %d coded, the last at %d", l.Entries, l.First, l.Envelopes, l.LastEnvelope)
@@ -79,7 +76,7 @@ func Read(dataDir, walDir string) (Log, error) {
 	if err != nil {
 		return Log{}, fmt.Errorf("log in %s: %w", walDir, err)
 	}
-	return count(entries), nil
+	return count(from.GetIndex()+1, entries), nil
 }
 
 // stopped returns an error if there is no log, or if a member writes the log: a running member
@@ -102,12 +99,9 @@ func stopped(walDir string) error {
 	return lock.Close()
 }
 
-func count(entries []*raftpb.Entry) (l Log) {
-	l.Entries = len(entries)
-	for i, e := range entries {
-		if i == 0 {
-			l.First = e.GetIndex()
-		}
+func count(first uint64, entries []*raftpb.Entry) Log {
+	l := Log{First: first, Entries: len(entries)}
+	for _, e := range entries {
 		if e.GetType() != raftpb.EntryNormal || !ecraft.IsEnvelope(e.GetData(), 0) {
 			continue
 		}

@@ -65,4 +65,16 @@ func TestLogIsReadFromItsLastSnapshotOn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Log{First: 4, Entries: 1}, l)
 	require.Equal(t, "1 entries from index 4 on, none coded", l.String())
+
+	w, err = wal.Open(lg, elsewhere, &walpb.Snapshot{Index: new(uint64(3)), Term: new(uint64(1))})
+	require.NoError(t, err)
+	_, _, _, err = w.ReadAll()
+	require.NoError(t, err)
+	last := &raftpb.SnapshotMetadata{Index: new(uint64(4)), Term: new(uint64(1)), ConfState: members}
+	require.NoError(t, snap.New(lg, datadir.ToSnapDir(dir)).SaveSnap(&raftpb.Snapshot{Data: []byte("state"), Metadata: last}))
+	require.NoError(t, w.SaveSnapshot(&walpb.Snapshot{Index: last.Index, Term: last.Term, ConfState: members}))
+	require.NoError(t, w.Close())
+	l, err = Read(dir, elsewhere)
+	require.NoError(t, err)
+	require.Equal(t, "0 entries from index 5 on, none coded", l.String())
 }
