@@ -64,7 +64,7 @@ func deployments() (all []deployment) {
 func (b *Bench) transactions(d deployment) tpcc.Plan {
 	p := tpcc.Plan{
 		Nodes: 12, Ranges: 24, PerRange: 2, Terminals: 2, Leaders: d.leaders, Failed: d.failed, Customers: 30, Items: 1000, Text: d.text,
-		Rate: float64(d.mbit) * 1e6 / 8, Delay: 4 * ms, Warm: 300 * ms, Time: 500 * ms, Seed: b.Seed, Think: d.think,
+		Rate: float64(d.mbit) * 1e6 / 8, Delay: 4 * ms, Warm: 2 * time.Second, Time: 500 * ms, Seed: b.Seed, Think: d.think,
 	}
 	if d.think {
 		p.Ranges, p.Terminals, p.Warm, p.Time = 6, 10, 30*time.Second, 30*time.Second
