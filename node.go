@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weftraft/weft/ecraft/adaptive"
 	"github.com/weftraft/weft/internal/address"
 	"github.com/weftraft/weft/internal/book"
 	"github.com/weftraft/weft/internal/compare"
@@ -23,6 +24,7 @@ import (
 	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/leases/clock"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/state"
@@ -40,7 +42,7 @@ type Node struct {
 	budget    *rawnode.Budget
 	catchUp   *rawnode.CatchUp // nil at a gateway
 	placement *rawnode.Placement
-	trials    *rawnode.Trials
+	trials    *adaptive.Trials
 
 	context    context.Context // ends when Close begins
 	cancel     context.CancelFunc
@@ -69,7 +71,7 @@ func Open(o Options) (*Node, error) {
 	}
 	o = o.withDefaults()
 	n := &Node{
-		options: o, budget: rawnode.NewBudget(o.BudgetBytes), trials: rawnode.NewTrials(), turn: make(chan struct{}, 1),
+		options: o, budget: rawnode.NewBudget(o.BudgetBytes), trials: adaptive.NewTrials(clock.Boottime{}.Now), turn: make(chan struct{}, 1),
 		groups: map[uint64]*Group{}, opening: map[uint64]chan struct{}{},
 	}
 	n.context, n.cancel = context.WithCancel(context.Background())
@@ -256,8 +258,7 @@ func (g *Group) service() front.Group {
 	return front.Group{Dir: g.node.options.Dir, Node: g.node.options.ID, ID: g.id}
 }
 
-// noteLoss takes the reason for which the host has ended. The host counts as ended when the note of a
-// lost log is durable.
+// noteLoss takes the reason for which the host has ended. The host counts as ended when the note of a lost log is durable.
 func (g *Group) noteLoss(reason error) {
 	if !errors.Is(reason, ErrLogLost) {
 		return

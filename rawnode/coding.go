@@ -4,21 +4,10 @@
 package rawnode
 
 import (
-	"time"
-
 	"github.com/weftraft/weft/ecraft/adaptive"
 	"github.com/weftraft/weft/internal/process"
 	"github.com/weftraft/weft/raft"
 )
-
-// Trials are shared by the groups of a process: see [Config].
-type Trials = adaptive.Trials
-
-// NewTrials returns trials by the system's clock.
-func NewTrials() *Trials {
-	start := time.Now()
-	return adaptive.NewTrials(func() time.Duration { return time.Since(start) })
-}
 
 // hostCoding returns the configuration of coding for a host with this transport: LateSeal is set if
 // the transport makes each receiver's form of an entry, and, unless the user has set others, Busy looks at

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/weftraft/weft/ecraft/adaptive"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 )
@@ -103,7 +104,7 @@ type Config struct {
 	CatchUp *CatchUp
 	// Trials, unless nil, are shared by all groups of a process: together they find out whether coding pays. Without them
 	// each group tries for itself, and among many groups such a trial shows little.
-	Trials *Trials
+	Trials *adaptive.Trials
 	// Names has this node, where it leads, send a follower a name in the place of each batch of 512
 	// bytes or more that the follower has sent to it: a length and a checksum. The follower puts its
 	// own copy of the batch in the name's place, or asks for the bytes. So a leader of N members whose
