@@ -55,14 +55,9 @@ func hardStateOf(st *pb.HardState) hardState {
 	return hardState{term: st.GetTerm(), vote: st.GetVote(), commit: st.GetCommit()}
 }
 
-// proto returns the hard state for the host, which owns the result: in one allocation, as hosts ask at each call.
+// proto returns the hard state for the host, which owns the result.
 func (h hardState) proto() *pb.HardState {
-	own := &struct {
-		msg pb.HardState
-		hardState
-	}{hardState: h}
-	own.msg.Term, own.msg.Vote, own.msg.Commit = &own.term, &own.vote, &own.commit
-	return &own.msg
+	return &pb.HardState{Term: &h.term, Vote: &h.vote, Commit: &h.commit}
 }
 
 // IsEmptyHardState reports whether st is nil or all zero: nothing to write.
