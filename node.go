@@ -24,7 +24,6 @@ import (
 	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/internal/wire"
-	"github.com/weftraft/weft/leases/clock"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/state"
@@ -70,8 +69,9 @@ func Open(o Options) (*Node, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
+	begun := time.Now()
 	n := &Node{
-		options: o, budget: rawnode.NewBudget(o.BudgetBytes), trials: adaptive.NewTrials(clock.Boottime{}.Now), turn: make(chan struct{}, 1),
+		options: o, budget: rawnode.NewBudget(o.BudgetBytes), trials: adaptive.NewTrials(func() time.Duration { return time.Since(begun) }), turn: make(chan struct{}, 1),
 		groups: map[uint64]*Group{}, opening: map[uint64]chan struct{}{},
 	}
 	n.context, n.cancel = context.WithCancel(context.Background())

@@ -16,7 +16,6 @@
 package papers
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -81,7 +80,7 @@ type Bench struct {
 	Kvdemo, Etcd, ZooKeeper, Dir string
 	Rounds                       int
 	measured                     map[processLoad][]*codingbench.Cell
-	played                       map[string]*ledger // of the row, by side
+	played                       map[string]ledger // of the row, by side
 }
 
 // ledger counts entries that a side acknowledged, and those that the failure of a minority could have lost then.
@@ -91,11 +90,10 @@ type ledger struct{ acked, atRisk int }
 func (b *Bench) play(s adaptive.Setting, side adaptive.Side, cores bool) (adaptive.Outcome, error) {
 	out, err := s.Run(side, cores)
 	if b.played == nil {
-		b.played = map[string]*ledger{}
+		b.played = map[string]ledger{}
 	}
-	l := cmp.Or(b.played[side.Name], &ledger{})
-	b.played[side.Name] = l
-	l.acked, l.atRisk = l.acked+out.Acked, l.atRisk+out.AtRisk
+	l := b.played[side.Name]
+	b.played[side.Name] = ledger{l.acked + out.Acked, l.atRisk + out.AtRisk}
 	return out, err
 }
 
