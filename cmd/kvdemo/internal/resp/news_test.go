@@ -234,7 +234,7 @@ func TestSubscribersAreBoundedByGroups(t *testing.T) {
 	s := New(cfg)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
-	s.followed.Store(maxFollowed - 4)
+	s.followed = maxFollowed - 4
 	c := dial(t, l.Addr().String())
 	first := c.Subscribe(t.Context(), "__keyspace@0__:a")
 	_, err = first.Receive(t.Context())
@@ -243,5 +243,5 @@ func TestSubscribersAreBoundedByGroups(t *testing.T) {
 	_, err = second.Receive(t.Context())
 	require.ErrorContains(t, err, "TRYAGAIN subscribers follow 65538 groups together, want at most 65536")
 	require.NoError(t, errors.Join(first.Close(), second.Close(), s.Close(), <-served))
-	require.EqualValues(t, maxFollowed-4, s.followed.Load())
+	require.Equal(t, maxFollowed-4, s.followed)
 }

@@ -81,9 +81,8 @@ func doSubscribe(patterns bool) func(*client, redcon.Conn, [][]byte) {
 			}
 			from[i] = now + 1
 		}
-		if n := s.followed.Add(int64(len(from))); n > maxFollowed {
-			s.followed.Add(-int64(len(from)))
-			conn.WriteError(fmt.Sprintf("TRYAGAIN subscribers follow %d groups together, want at most %d: use another node", n, maxFollowed))
+		if err := s.follow(len(from)); err != nil {
+			conn.WriteError(err.Error())
 			return
 		}
 		c.endMulti() // there is none, but perhaps keys that are watched
@@ -92,11 +91,33 @@ func doSubscribe(patterns bool) func(*client, redcon.Conn, [][]byte) {
 		sub.subscribe(patterns, args)
 		rest := c.pipeline
 		c.pipeline = nil
-		s.subscribers.Go(func() {
-			defer s.followed.Add(-int64(len(from)))
+		go func() {
+			defer s.unfollow(len(from))
 			sub.serve(rest, from)
-		})
+		}()
 	}
+}
+
+// follow counts a subscriber in before anything is sent to it, so that Close waits for it.
+func (s *Server) follow(groups int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return errors.New("TRYAGAIN the node ends: use another node")
+	}
+	if n := s.followed + groups; n > maxFollowed {
+		return fmt.Errorf("TRYAGAIN subscribers follow %d groups together, want at most %d: use another node", n, maxFollowed)
+	}
+	s.followed += groups
+	s.subscribers.Add(1)
+	return nil
+}
+
+func (s *Server) unfollow(groups int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.followed -= groups
+	s.subscribers.Done()
 }
 
 func doUnsubscribe(name string) func(*client, redcon.Conn, [][]byte) {

@@ -133,12 +133,13 @@ type Server struct {
 	// ctx ends with the server.
 	ctx    context.Context
 	cancel context.CancelFunc
-	// listener is what Serve was given.
+	// mu guards what follows. listener is what Serve was given.
 	mu       sync.Mutex
 	listener net.Listener
-	// subscribers have left redcon's care; followed counts each once for each group.
+	// subscribers have left redcon's care, and none is added after Close; followed counts each
+	// once for each group.
 	subscribers sync.WaitGroup
-	followed    atomic.Int64
+	followed    int
 }
 
 // New returns a server.
@@ -172,8 +173,8 @@ func (s *Server) Serve(l net.Listener) error {
 
 // Close closes the listener and all connections. Commands that are under way end.
 func (s *Server) Close() error {
-	s.cancel()
 	s.mu.Lock()
+	s.cancel()
 	l := s.listener
 	s.mu.Unlock()
 	var err error
