@@ -43,8 +43,8 @@ import (
 //
 // A single trial decides little, because the machines do other things, too, and two turns differ by
 // more than the two forms do. So the policy keeps the mean of the last trials, and the other form takes
-// over when the mean is beyond doubt; the doubt shrinks with the number of trials. A trial that speaks
-// against what is in force is repeated soon. Coding needs the better proof: where processors bind, coding
+// over when the mean is beyond doubt; the doubt shrinks with the number of trials. A trial is repeated soon if
+// it speaks against what is in force, or if few trials leave in doubt which is better. Coding needs the better proof: where processors bind, coding
 // gains little at best, and where links bind, coding gains so much that few trials show it.
 //
 // Time stands still while no entry waits. Otherwise a pause of the load would count as the length of a
@@ -77,7 +77,7 @@ const (
 	// of a trial and of the queue that it leaves, doubles with each trial that fails.
 	trialWait  = 2
 	fewEntries = 4
-	repeatGap  = 2 // after one that spoke against what is in force
+	repeatGap  = 2 // after one that spoke against what is in force, or that leaves doubts
 	firstGap   = 16
 	longestGap = 128
 
@@ -93,7 +93,7 @@ const (
 	mostTold    = 1.1  // by one trial
 	firstRatio  = 0.15 // the ratio before any trial, which counts as one
 	trialMemory = 8    // trials that count
-	otherTrials = 2    // and of another load
+	fewTrials   = 2    // and of another load; so few leave doubts
 
 	leastTime = 1e-9 // seconds, the least sum of times
 
@@ -429,7 +429,7 @@ func (p *processors) look() {
 		p.known, p.differ = p.turn, p.full || p.coded
 		p.turn, p.coded = turn{from: p.order + 1, begun: p.now}, false
 		if p.pace > 0 && far(p.known.pace()/p.pace, otherLoad) {
-			p.gap, p.next, p.trials = firstGap, p.now, min(p.trials, otherTrials)
+			p.gap, p.next, p.trials = firstGap, p.now, min(p.trials, fewTrials)
 		}
 	}
 	if p.count && p.differ && p.now >= p.next {
@@ -450,7 +450,7 @@ func (p *processors) judge(l *lane) {
 	switch {
 	case p.proven():
 		p.wait, p.gap, p.pace = firstGap, firstGap, p.turn.pace()
-	case prefersFull(ratio) == p.full:
+	case prefersFull(ratio) == p.full, p.trials <= fewTrials && p.lead(!p.full) < doubtFull:
 		p.full, p.wait = !p.full, repeatGap
 	default:
 		p.full = !p.full
@@ -482,11 +482,19 @@ func prefersFull(ratio float64) bool { return ratio >= math.Log(codingGain) }
 
 // proven reports whether what is tried is better beyond doubt.
 func (p *processors) proven() bool {
-	lead := p.ratio - math.Log(codingGain)
 	if p.full {
-		return lead*math.Sqrt(p.trials) > doubtFull
+		return p.lead(p.full) > doubtFull
 	}
-	return -lead*math.Sqrt(p.trials) > doubtCoding
+	return p.lead(p.full) > doubtCoding
+}
+
+// lead returns by how much a form is better, in doubts of a single trial.
+func (p *processors) lead(full bool) float64 {
+	lead := (p.ratio - math.Log(codingGain)) * math.Sqrt(p.trials)
+	if !full {
+		return -lead
+	}
+	return lead
 }
 
 // stuck reports whether an entry of a trial, of the lane that proposes, waits far longer than any before.

@@ -268,7 +268,7 @@ func TestGroupsThatShareTrialsTryTogether(t *testing.T) {
 	for _, full := range []float64{1.5e-3, 3e-3} {
 		s := newServer(1e-3, full, 0.9)
 		s.lanes, s.clients = make([]lane, 10), 50
-		s.run(2)
+		s.run(3)
 		require.Less(t, s.run(30), 0.03, full)
 	}
 	s := newServer(1.5e-3, 1e-3, 0.9)

@@ -132,6 +132,19 @@ func TestProofGrowsWithTrials(t *testing.T) {
 	require.True(t, proven(true, 0, trialMemory))
 }
 
+// TestFirstTrialIsRepeatedSoonIfItTellsLittle slows the machine down during the first trial.
+func TestFirstTrialIsRepeatedSoonIfItTellsLittle(t *testing.T) {
+	for _, slowed := range []float64{1.15, 1.25, 1.4} {
+		s := newServer(1.3e-3, 1.3e-3*slowed, 0.9)
+		s.until(true)
+		s.until(false)
+		require.False(t, s.p.full)
+		s.full = 1e-3
+		s.run(1)
+		require.True(t, s.p.full, slowed)
+	}
+}
+
 func TestTrialAgainstWhatIsInForceIsRepeatedSoon(t *testing.T) {
 	s := newServer(1.3e-3, 1e-3, 0.9)
 	s.run(5)

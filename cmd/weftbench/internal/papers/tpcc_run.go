@@ -110,7 +110,7 @@ func byTransactions(b *Bench) (*Result, error) {
 // onThisMachine is a deployment of five nodes, as processes or in virtual time.
 func (b *Bench) onThisMachine(d deployment) tpcc.Plan {
 	p := b.transactions(d)
-	p.Nodes, p.Ranges, p.PerRange, p.Terminals, p.Items, p.Warm, p.Time = 5, 10, 1, 5, 500, 4*time.Second, 3*time.Second
+	p.Nodes, p.Ranges, p.PerRange, p.Terminals, p.Items, p.Warm, p.Time = 5, 10, 1, 5, 500, 10*time.Second, 5*time.Second
 	p.Processors, p.Delay, p.Sync = runtime.NumCPU(), 10*us, ms // of the simulation
 	if b.Short {
 		p.Ranges, p.Customers, p.Items, p.Warm, p.Time = 5, 10, 100, 100*ms, 200*ms
@@ -128,6 +128,7 @@ func transactionsByProcesses(b *Bench) (*Result, error) {
 	if b.Short {
 		deployments = deployments[3:4]
 	}
+	p := b.onThisMachine(deployment{})
 	figures := []struct {
 		title, format string
 		of            func(tpcc.Outcome) float64
@@ -137,6 +138,7 @@ func transactionsByProcesses(b *Bench) (*Result, error) {
 		{"latency, median, ms", "%.1f", func(o tpcc.Outcome) float64 { return millis(o.P50) }},
 		{"latency, 99%, ms", "%.1f", func(o tpcc.Outcome) float64 { return millis(o.P99) }},
 		{"the most loaded link, % of its rate", "%.0f", func(o tpcc.Outcome) float64 { return 100 * o.Busiest }},
+		{"processor time of all processes a transaction, ms", "%.2f", func(o tpcc.Outcome) float64 { return millis(o.CPU) / (o.All * p.Time.Seconds()) }},
 	}
 	res, checked := &Result{Says: "transactions a second of Weft over full copies"}, 0
 	for _, f := range figures {
@@ -172,13 +174,15 @@ func transactionsByProcesses(b *Bench) (*Result, error) {
 				row = append(row, rounds[side].Text(f.format))
 			}
 			ratio, sim := rounds[0].Ratio(rounds[1]), fmt.Sprintf("%.2fx", f.of(simulated[0])/f.of(simulated[1]))
+			if simulated[0].CPU == 0 && i == len(figures)-1 {
+				sim = "-"
+			}
 			res.Tables[i].Rows = append(res.Tables[i].Rows, append(row, ratio.Text("%.2fx"), sim))
 			if i == 0 {
 				res.Says += fmt.Sprintf("; %s: %.2fx, simulated %s", d.words(), ratio.Median(), sim)
 			}
 		}
 	}
-	p := b.onThisMachine(deployment{})
 	res.Tables[len(figures)-1].Notes = []string{
 		fmt.Sprintf("Five processes over package `weft`, with rows in Pebble: %d ranges with a warehouse and %d terminals each, %d customers a district and %d items; terminals are in the process that leads. A round begins with new processes, "+
 			"whose leaders have %v to learn what links and processors take, and lasts %v. "+

@@ -18,6 +18,7 @@ import (
 	"github.com/weftraft/weft"
 	"github.com/weftraft/weft/cmd/weftbench/internal/hostnode"
 	"github.com/weftraft/weft/internal/lab"
+	"github.com/weftraft/weft/internal/process"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/rawnode"
 	pebblestate "github.com/weftraft/weft/rawnode/state/pebble"
@@ -322,23 +323,24 @@ func (n *node) settle(ctx context.Context) (any, error) {
 type ran struct {
 	Took    [kinds][]time.Duration
 	Sent    uint64 // bytes
-	Changed bool   // a range has another leader
+	CPU     time.Duration
+	Changed bool // a range has another leader
 }
 
 // run runs the terminals, and waits until their transactions have ended.
 func (n *node) run(ctx context.Context) (any, error) {
-	w, terms, sent := n.load, n.terms(), uint64(0)
+	w, terms, sent, cpu := n.load, n.terms(), uint64(0), time.Duration(0)
 	n.do(w.begin)
 	err := lab.Sleep(ctx, settled+w.plan.Warm)
-	n.do(func() { w.counts, sent = true, n.sent() })
+	n.do(func() { w.counts, sent, cpu = true, n.sent(), process.OwnCPU() })
 	err = errors.Join(err, lab.Sleep(ctx, w.plan.Time))
-	n.do(func() { w.counts, w.ending, sent = false, true, n.sent()-sent })
+	n.do(func() { w.counts, w.ending, sent, cpu = false, true, n.sent()-sent, process.OwnCPU()-cpu })
 	for active := 1; active > 0 && err == nil && n.failure() == nil; {
 		err = lab.Sleep(ctx, 5*time.Millisecond)
 		n.do(func() { active = w.active })
 	}
 	after := n.terms()
-	return ran{w.took, sent, !slices.Equal(terms, after) || slices.Contains(after, 0)}, err
+	return ran{w.took, sent, cpu, !slices.Equal(terms, after) || slices.Contains(after, 0)}, err
 }
 
 // do has the loop run a function, and waits.

@@ -59,7 +59,7 @@ func RunProcesses(ctx context.Context, self, dir string, s Setting) (o Outcome, 
 	o = w.measure()
 	for _, r := range runs {
 		sent := float64(r.Sent) / s.Plan.Time.Seconds()
-		o.Wire, o.Busiest = o.Wire+sent, max(o.Busiest, sent/s.Plan.Rate)
+		o.Wire, o.Busiest, o.CPU = o.Wire+sent, max(o.Busiest, sent/s.Plan.Rate), o.CPU+r.CPU
 	}
 	copies, err := each[[]copied](ctx, live, "rows")
 	if err != nil {

@@ -62,11 +62,12 @@ type Outcome struct {
 	All       float64 // transactions a second
 	P50, P99  time.Duration
 	Means     [kinds]time.Duration
-	Wire      float64 // bytes a second, over all links
-	Busiest   float64 // share of the most loaded link out
-	Processor float64 // share of the most loaded processor
-	Payloads  []int   // bytes of commands
-	Checked   int     // replicas on whose state the conditions hold
+	Wire      float64       // bytes a second, over all links
+	Busiest   float64       // share of the most loaded link out
+	Processor float64       // share of the most loaded processor, in virtual time
+	CPU       time.Duration // of all processes together
+	Payloads  []int         // bytes of commands
+	Checked   int           // replicas on whose state the conditions hold
 }
 
 // sim is a run in virtual time. Its leader is the first of a range's members.
