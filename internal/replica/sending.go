@@ -4,8 +4,6 @@
 package replica
 
 import (
-	"slices"
-
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
@@ -27,11 +25,7 @@ func (r *Replica) send(m *pb.Message) {
 		return // held by a leader for another node until the leader stepped down: the node asks again
 	}
 	if m.GetType() == pb.MsgSnap {
-		r.holding.letGo(m.GetTo())
-		r.keep.holds[m.GetTo()] = hold{index: m.GetSnapshot().GetMetadata().GetIndex(), total: r.keep.total}
-		sources := r.sources(m)
-		u, _ := urgency(r.host.conf, m.GetTo(), append(slices.Clone(sources), r.cfg.ID))
-		r.out.Snapshots = append(r.out.Snapshots, SnapshotSend{To: m.GetTo(), Message: m, Sources: sources, Urgency: u})
+		r.sendSnapshot(m)
 		return
 	}
 	m, repeated := r.repeats.cut(m)

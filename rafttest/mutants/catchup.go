@@ -101,6 +101,8 @@ var catchUps = []bug{
 		edit("				r.core.ResumeAppends(to)\n", ""), "TestMemberThatTheGroupNeedsDoesNotWaitForTheBudget", 0},
 	{"a follower that acknowledges nothing keeps its bytes", laggardFile,
 		edit("c.ticks-l.since > uint64(", "c.ticks-l.since > 1<<40+uint64("), "TestMemberThatGetsNoFurtherGivesItsBytesBack", 0},
+	{"a new leader has use for its present state alone", "internal/replica/snapshots.go",
+		edit("	return min(index, r.keep.compacted)\n", "	return index\n"), "TestFetchedSnapshotOutlivesChangesOfLeaders", 0},
 	{"entries that are sent again count twice", laggardFile,
 		edit("	l.lost(next)\n", ""), "TestEntriesThatAreSentAgainCountOnce", 0},
 	{"a host that stops keeps what its followers have", laggardFile,
