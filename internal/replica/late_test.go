@@ -216,3 +216,44 @@ func TestLateWriteOfAnotherGroupMovesIdleLeader(t *testing.T) {
 		require.NotZero(t, c.nodes[2].r.Leader())
 	})
 }
+
+// A leader whose disk hangs falls silent, and so does not send the snapshot that its core wants sent just then. The disk goes
+// on before the leader has stepped down: the member gets its snapshot.
+func TestSnapshotThatASilentLeaderDidNotSendIsSentLater(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		c := newCluster(t, core)
+		c.tune = func(cfg *Config) { cfg.RetainEntries = 20 }
+		for _, id := range []uint64{1, 2, 3, 4, 5} {
+			c.add(id, []uint64{1, 2, 3, 4, 5})
+		}
+		n := c.elect(1)
+		c.run(2)
+		var word *wire.Message // of node 5, under way
+		c.lose = func(m wire.Message) bool {
+			raft, ok := m.Body.(wire.Raft)
+			if ok && m.From == 5 && raft.GetType() == pb.MsgHeartbeatResp {
+				word = &m
+			}
+			return m.From == 5 || m.To == 5 && raft.GetType() != pb.MsgHeartbeat || ok && raft.GetType() == pb.MsgTimeoutNow
+		}
+		n.r.Unreachable(5)
+		for range 10 {
+			write(c, 10)
+		}
+		c.hang(1)
+		for !n.r.stall.silent {
+			c.run(1)
+		}
+		c.wires, word = append(c.wires, *word), nil
+		c.lose = func(wire.Message) bool { return false }
+		c.settle()
+		require.True(t, n.r.stall.silent)
+		n.hung = false
+		c.settle()
+		require.True(t, n.r.leads())
+		c.run(3)
+		require.True(t, n.r.leads())
+		require.EqualValues(t, 1, c.nodes[5].r.count.SnapshotsInstalled)
+		c.agree()
+	})
+}

@@ -14,6 +14,9 @@ import (
 // message may have as several, which a leader may do at any time.
 func (r *Replica) send(m *pb.Message) {
 	if r.stall.silenced(m) {
+		if m.GetType() == pb.MsgSnap { // else the core would wait for the end of a snapshot that nobody sends, also once the disk gets on
+			r.core.ReportSnapshot(m.GetTo(), false)
+		}
 		return
 	}
 	for m.GetType() == pb.MsgApp && len(m.GetEntries()) > wire.MaxEntries {

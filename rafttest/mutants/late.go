@@ -19,6 +19,8 @@ var late = []bug{
 		edit("				s.fallSilent()\n", ""), "TestLeaderWithLateDiskFallsSilentIfNobodyTakesOver", 0},
 	{"a late leader that steps down sends heartbeats", stalled,
 		edit("	case pb.MsgApp, pb.MsgHeartbeat, ", "	case "), "TestLeaderWithLateDiskFallsSilentIfNobodyTakesOver", 0},
+	{"a core waits for a snapshot that its silent leader has not sent", "internal/replica/sending.go",
+		edit("			r.core.ReportSnapshot(m.GetTo(), false)\n", ""), "TestSnapshotThatASilentLeaderDidNotSendIsSentLater", 0},
 	{"a node with a late disk campaigns in the end", stalled,
 		edit("(s.late() || s.ticks-s.ledAt <= uint64(lastResort*s.cfg.ElectionTick))", "s.ticks-s.ledAt <= uint64(lastResort*s.cfg.ElectionTick)"), "TestNodeWithLateDiskNeverCampaigns", 0},
 	{"a late leader goes although nobody is ahead", stalled,
