@@ -66,8 +66,8 @@ type Options struct {
 	// ended. All nodes should have the same TickInterval and ElectionTicks, and so should gateways, which leave a home that is
 	// silent for an election timeout. Nodes are compared in units of it ([rawnode.Placement]), so [Configure] should set no other.
 	ElectionTicks int
-	// BudgetBytes bounds the commands that wait, over all groups; 0 means 256 MiB. Commands
-	// beyond the bound are refused with [ErrOverloaded], and a command that is larger than the bound
+	// BudgetBytes bounds the commands that wait, over all groups, and the entries that arrive while the node cannot write; 0
+	// means 256 MiB. Commands beyond the bound are refused with [ErrOverloaded], and a command that is larger than the bound
 	// with [ErrTooLarge].
 	BudgetBytes int64
 	// CatchUpBytes bounds the bytes of snapshots and of missed entries under way, over all groups, once for those that the node sends and

@@ -120,3 +120,24 @@ func requireWhole(t *testing.T, s *raft.MemoryStorage, first, last uint64) {
 		require.Equal(t, first+uint64(i), e.GetIndex())
 	}
 }
+
+// The data of a snapshot may be the whole state of a host. A node copies it nowhere on its way from the message to the host.
+func TestDataOfASnapshotIsNotCopied(t *testing.T) {
+	for name, async := range map[string]bool{"Advance": false, "async": true} {
+		t.Run(name, func(t *testing.T) {
+			c := config(newStorage(t, 1, 2))
+			c.AsyncStorageWrites = async
+			rn, data := newNode(t, c), []byte("the state")
+			require.NoError(t, rn.Step(&pb.Message{Type: pb.MsgSnap.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(2)), Snapshot: &pb.Snapshot{
+				Data: data, Metadata: &pb.SnapshotMetadata{Index: new(uint64(9)), Term: new(uint64(2)), ConfState: &pb.ConfState{Voters: []uint64{1, 2}}},
+			}}))
+			rd := rn.Ready()
+			require.Same(t, &data[0], &rd.Snapshot.Data[0])
+			for _, m := range rd.Messages {
+				if m.GetTo() == raft.LocalAppendThread {
+					require.Same(t, &data[0], &m.Snapshot.Data[0])
+				}
+			}
+		})
+	}
+}

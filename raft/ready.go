@@ -96,14 +96,11 @@ func (rn *RawNode) offer() Ready {
 	if r.log.err != nil {
 		return Ready{}
 	}
-	rd := Ready{Entries: r.log.tail.unhanded(), ReadStates: r.readStates}
+	rd := Ready{Entries: r.log.tail.unhanded(), Snapshot: r.log.tail.unhandedSnapshot(), ReadStates: r.readStates}
 	rn.committed = r.log.nextCommitted(rn.appliesUnwritten())
 	rd.CommittedEntries = slices.Clone(rn.committed)
 	if r.log.err != nil { // reading the committed entries failed
 		return Ready{}
-	}
-	if s := r.log.tail.unhandedSnapshot(); s != nil {
-		rd.Snapshot = cloneSnapshot(s)
 	}
 	if soft := r.softState(); soft != rn.toldSoft {
 		rd.SoftState = &SoftState{soft.Lead, soft.RaftState} // soft itself stays on the stack

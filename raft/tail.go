@@ -131,9 +131,9 @@ func (t *tail) written(id ecraft.ID) {
 	}
 }
 
-// replace makes the snapshot all there is.
+// replace makes the snapshot all there is. It stays the message's: its data may be the whole state of a host.
 func (t *tail) replace(s *pb.Snapshot) {
-	*t = tail{base: snapshotID(s), snapshot: cloneSnapshot(s)}
+	*t = tail{base: snapshotID(s), snapshot: s}
 }
 
 // snapshotWritten drops the snapshot of that index, now in Storage.

@@ -67,7 +67,8 @@ type ReplicaConfig struct {
 	// ErrOverloaded. 0 means 65,536.
 	MaxCalls int
 	// Budget, unless nil, bounds the waiting commands of all groups that share the Budget, in
-	// addition to MaxQueueBytes. A command that is larger than the whole Budget is refused with
+	// addition to MaxQueueBytes; and the entries that their leaders send while this node cannot write
+	// (ErrStalled), in addition to MaxInflightBytes: those beyond are dropped, and sent again later. A command that is larger than the whole Budget is refused with
 	// ErrTooLarge.
 	Budget *Budget
 	// Placement, unless nil, is this node's, shared by all groups of the node: the leader of the

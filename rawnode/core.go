@@ -81,8 +81,8 @@ func Upstream(cfg raft.Config) (replica.Core, error) { return replica.Upstream(c
 // raft.Coding.ClearPrefix. FindCoded reads the whole log.
 func FindCoded(log raft.Storage, clear int) (uint64, error) { return replica.FindCoded(log, clear) }
 
-// Budget bounds the bytes of commands that wait, over all groups that share the budget: with many
-// groups at a node, the sum of the bounds of each group would exceed the memory of the node.
+// Budget bounds the bytes of commands that wait, over all groups that share the budget, and of entries that arrive while
+// the node cannot write: with many groups at a node, the sum of the bounds of each group would exceed the memory of the node.
 // Commands beyond the budget are refused with [ErrOverloaded], and a command that is larger than
 // the whole budget with [ErrTooLarge]. Methods Limit, Used and Refused return the bound, the bytes
 // in use, and the number of commands refused. A nil Budget bounds nothing.

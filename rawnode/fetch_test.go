@@ -293,15 +293,31 @@ func TestSourceThatOpensItsStateForLongIsWaitedFor(t *testing.T) {
 // A connection between the leader and a follower that fetches its snapshot breaks, while the group goes on. The follower does
 // not begin anew: a snapshot that takes longer than connections last would never arrive.
 func TestFetchedSnapshotOutlivesABrokenConnectionToTheLeader(t *testing.T) {
+	outlives(t, 5, func(t *testing.T, hosts map[uint64]*rawnode.Host, lead, _, lag uint64) {
+		hosts[lead].Unreachable(lag)
+	})
+}
+
+// Leadership moves, while the group goes on. The follower does not begin anew as long as the logs of the others go on from
+// what it fetches.
+func TestFetchedSnapshotOutlivesChangesOfLeaders(t *testing.T) {
+	outlives(t, 40, func(t *testing.T, hosts map[uint64]*rawnode.Host, lead, other, _ uint64) {
+		require.NoError(t, hosts[lead].TransferLeader(within(10*time.Second), other))
+	})
+}
+
+// outlives has a follower fetch a snapshot that takes about a minute, and something happen each ten seconds, where other is the
+// member that is complete beside the leader. The follower is to begin once.
+func outlives(t *testing.T, retain uint64, happens func(t *testing.T, hosts map[uint64]*rawnode.Host, lead, other, lag uint64)) {
 	var mu sync.Mutex
 	begun := 0
 	inBubble(t, 3, func(cfg *rawnode.Config) {
-		cfg.Replica.RetainEntries, cfg.ChunkBytes = 5, 10
+		cfg.Replica.RetainEntries, cfg.ChunkBytes = retain, 10
 		cfg.StateMachine = slowRestore{counts: newCounts(1), pause: time.Second}
 	}, func(t *testing.T, net *hub, hosts map[uint64]*rawnode.Host) {
 		must(t, hosts[1], "first")
-		leader := hosts[1].Status().Lead
-		lag := leader%3 + 1
+		lead := hosts[1].Status().Lead
+		lag := lead%3 + 1
 		net.mu.Lock()
 		net.takes = wire.AllKinds
 		net.lose = func(m wire.Message) bool {
@@ -315,12 +331,13 @@ func TestFetchedSnapshotOutlivesABrokenConnectionToTheLeader(t *testing.T) {
 		net.mu.Unlock()
 		net.setCut(lag, true)
 		for i := range 50 {
-			must(t, hosts[leader], fmt.Sprint("command ", i))
+			must(t, hosts[lead], fmt.Sprint("command ", i))
 		}
 		net.setCut(lag, false)
 		for begin := time.Now(); hosts[lag].Status().Counters.SnapshotsInstalled == 0; time.Sleep(10 * time.Second) {
-			must(t, hosts[leader], fmt.Sprint("later ", time.Since(begin)))
-			hosts[leader].Unreachable(lag)
+			lead = hosts[lead].Status().Lead
+			must(t, hosts[lead], fmt.Sprint("later ", time.Since(begin)))
+			happens(t, hosts, lead, 6-lead-lag, lag)
 			require.Less(t, time.Since(begin), 10*time.Minute)
 		}
 		mu.Lock()

@@ -111,7 +111,7 @@ func (s *snapshotsOut) hasRoom() bool {
 func (s *snapshotsOut) offer(ctx context.Context, stream uint64, o *outgoing, send replica.SnapshotSend) error {
 	rc := &s.h.cfg.Replica
 	m := wire.Message{Group: rc.Group, From: rc.ID, To: o.to, Body: wire.Offer{
-		Stream: stream, Term: send.Message.GetTerm(), Index: send.Message.GetSnapshot().GetMetadata().GetIndex(), Sources: send.Sources,
+		Stream: stream, Term: send.Message.GetTerm(), Index: send.Least, Sources: send.Sources,
 	}}
 	s.h.cfg.Transport.Send([]wire.Message{m})
 	repeat := time.NewTicker(s.h.cfg.TickInterval * time.Duration(rc.ElectionTick))

@@ -65,6 +65,7 @@ func (r *Replica) AppendDone(a Append) {
 	if r.stall.late() {
 		r.stall.look(w) // not late any more
 	}
+	r.intake.wrote(a.bytes, w.durable == w.handedOut)
 	r.countDurable()
 	r.deliver(a.responses)
 	n := 0

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// Budget bounds the bytes of commands that wait, over all groups that share it:
-// with many groups at a node, the bounds of each alone would add up to more than
+// Budget bounds the bytes of commands that wait, over all groups that share it, and of entries that
+// arrive while the node cannot write: with many groups at a node, the bounds of each alone would add up to more than
 // there is. Beyond it commands are refused with [ErrOverloaded], and a command that
 // is larger than the whole budget with [ErrTooLarge]. A nil Budget bounds nothing.
 type Budget struct {
@@ -46,14 +46,25 @@ func (b *Budget) take(n int) error {
 		b.refused.Add(1)
 		return fmt.Errorf("%w: %d bytes, the budget of all groups is %d; split the command, or raise the budget", ErrTooLarge, n, b.limit)
 	}
+	if !b.has(n) {
+		b.refused.Add(1)
+		return fmt.Errorf("%w: %d bytes of commands over all groups, the bound is %d; try again later", ErrOverloaded, b.Used(), b.limit)
+	}
+	return nil
+}
+
+// has reserves n bytes, and reports whether there is room.
+func (b *Budget) has(n int) bool {
+	if b == nil {
+		return true
+	}
 	for {
 		used := b.used.Load()
 		if used+int64(n) > b.limit {
-			b.refused.Add(1)
-			return fmt.Errorf("%w: %d bytes of commands over all groups, the bound is %d; try again later", ErrOverloaded, used, b.limit)
+			return false
 		}
 		if b.used.CompareAndSwap(used, used+int64(n)) {
-			return nil
+			return true
 		}
 	}
 }

@@ -23,7 +23,8 @@ import (
 // A laggard has windows of the budget. What is sent uses them up, and what is acknowledged goes back. So the
 // bytes of all laggards that are under way in the network, or wait at their disks, are within the budget. A
 // laggard that acknowledges nothing for a while gives its windows back: what it was sent may be lost, and a disk
-// that hangs there must not hold the others' turns.
+// that hangs there must not hold the others' turns. It gets no other window until it answers: the core, which does not know
+// where its log ends, would send it the same entries with each heartbeat, and take a turn for them each time.
 //
 // Invariant: by has no row without a budget.
 type catchingUp struct {
@@ -45,8 +46,10 @@ type laggard struct {
 	// window.
 	left, under int64
 	waits       bool
-	sent        []sentTo // and not acknowledged, ascending
-	since       uint64   // tick of the last acknowledgement, or of the window from which nothing was sent yet
+	// silent: the laggard had windows, and acknowledged nothing. It gets no others before it answers an append.
+	silent bool
+	sent   []sentTo // and not acknowledged, ascending
+	since  uint64   // tick of the last acknowledgement, or of the window from which nothing was sent yet
 
 	// urgency and needed are as of the tick lookedAt.
 	urgency  wire.Urgency
@@ -92,7 +95,7 @@ func (c *catchingUp) MaySend(to, next uint64) bool {
 	if l.lookedAt != c.ticks {
 		c.lookAt(to, l)
 	}
-	return l.needed || c.takeWindow(l, next)
+	return l.needed || !l.silent && c.takeWindow(l, next)
 }
 
 // takeWindow asks for a window, and reports whether it is there.
@@ -148,7 +151,10 @@ func (c *catchingUp) waits(to uint64, l *laggard) bool { return c.by[to] == l &&
 // acked gives back what a laggard has acknowledged.
 func (c *catchingUp) acked(m *pb.Message) {
 	l := c.by[m.GetFrom()]
-	if l == nil || m.GetType() != pb.MsgAppResp || m.GetReject() {
+	if l == nil || m.GetType() != pb.MsgAppResp {
+		return
+	}
+	if l.silent = false; m.GetReject() {
 		return
 	}
 	var bytes int64
@@ -195,8 +201,11 @@ func (c *catchingUp) tick() {
 		case !ok, p.State == tracker.StateReplicate && p.Next > c.state.Commit && len(l.sent) == 0:
 			c.leave(id)
 			delete(c.by, id)
-		case !c.reachable(id), l.left+l.under > 0 && c.ticks-l.since > uint64(idleWindows*c.cfg.ElectionTick):
+		case !c.reachable(id):
 			c.leave(id)
+		case l.left+l.under > 0 && c.ticks-l.since > uint64(idleWindows*c.cfg.ElectionTick):
+			c.leave(id)
+			l.silent = true
 		}
 	}
 }

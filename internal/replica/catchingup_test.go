@@ -233,3 +233,21 @@ func TestMemberThatGetsNoFurtherGivesItsBytesBack(t *testing.T) {
 		})
 	}
 }
+
+// A member whose disk hangs is sent the same entries with each heartbeat, and has one turn for them: the turns of others, in
+// groups whose members get on, do not wait for it. When the disk goes on, the member has its turns.
+func TestMemberWhoseDiskHangsHasOneTurn(t *testing.T) {
+	p := newPaced(t, 16_000, 1, 2, 3, 4, 5)
+	p.gone[5] = true
+	p.write(100)
+	p.nodes[5].hung = true
+	clear(p.gone)
+	p.pass(10 * idleWindows * electionTicks)
+	require.LessOrEqual(t, p.used().Turns, uint64(2))
+	require.Zero(t, p.used().UsedBytes)
+	require.Zero(t, p.used().Waiting)
+	p.nodes[5].hung = false
+	p.pass(10)
+	p.agree()
+	require.Zero(t, p.used().UsedBytes)
+}

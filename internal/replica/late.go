@@ -7,7 +7,9 @@ import (
 	"fmt"
 
 	"go.etcd.io/raft/v3/quorum"
+	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/encoded"
 	"github.com/weftraft/weft/storage"
 )
 
@@ -68,4 +70,42 @@ func (s *stalling) standing() standing {
 		return level
 	}
 	return idle
+}
+
+// intake bounds the entries that followers take while the node cannot write, over all groups of the node.
+//
+// A leader has MaxInflightBytes under way to a follower, in each group, and the groups of a node have one disk: with
+// a thousand groups, a disk that hangs or is full would fill the memory. So what arrives meanwhile takes from the Budget of the node's
+// commands, of which it takes none then. An append that finds no room is lost, as in a network; heartbeats and votes are not.
+// When the disk goes on, the leader hears where this log ends, and sends the rest again.
+//
+// Invariant: held is 0 if nothing waits to be written, as of the last end of a write, or the last tick without a stall.
+type intake struct {
+	*facts
+	held int // bytes of the budget
+}
+
+// admits reports whether a message is to be taken.
+func (i *intake) admits(m *pb.Message) bool {
+	if i.stalled == nil || m.GetType() != pb.MsgApp {
+		return true
+	}
+	bytes := encoded.Size(m.GetEntries()...)
+	if !i.cfg.Budget.has(bytes) {
+		return false
+	}
+	i.held += bytes
+	return true
+}
+
+// wrote gives back the bytes of a write that has ended, or all.
+func (i *intake) wrote(bytes int, all bool) {
+	if i.held == 0 {
+		return
+	}
+	if bytes = min(bytes, i.held); all {
+		bytes = i.held
+	}
+	i.cfg.Budget.give(bytes)
+	i.held -= bytes
 }

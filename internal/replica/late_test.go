@@ -216,3 +216,135 @@ func TestLateWriteOfAnotherGroupMovesIdleLeader(t *testing.T) {
 		require.NotZero(t, c.nodes[2].r.Leader())
 	})
 }
+
+// A leader whose disk hangs falls silent, and so does not send the snapshot that its core wants sent just then. The disk goes
+// on before the leader has stepped down: the member gets its snapshot.
+func TestSnapshotThatASilentLeaderDidNotSendIsSentLater(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		c := newCluster(t, core)
+		c.tune = func(cfg *Config) { cfg.RetainEntries = 20 }
+		for _, id := range []uint64{1, 2, 3, 4, 5} {
+			c.add(id, []uint64{1, 2, 3, 4, 5})
+		}
+		n := c.elect(1)
+		c.run(2)
+		var word *wire.Message // of node 5, under way
+		c.lose = func(m wire.Message) bool {
+			raft, ok := m.Body.(wire.Raft)
+			if ok && m.From == 5 && raft.GetType() == pb.MsgHeartbeatResp {
+				word = &m
+			}
+			return m.From == 5 || m.To == 5 && raft.GetType() != pb.MsgHeartbeat || ok && raft.GetType() == pb.MsgTimeoutNow
+		}
+		n.r.Unreachable(5)
+		for range 10 {
+			write(c, 10)
+		}
+		c.hang(1)
+		for !n.r.stall.silent {
+			c.run(1)
+		}
+		c.wires, word = append(c.wires, *word), nil
+		c.lose = func(wire.Message) bool { return false }
+		c.settle()
+		require.True(t, n.r.stall.silent)
+		n.hung = false
+		c.settle()
+		require.True(t, n.r.leads())
+		c.run(3)
+		require.True(t, n.r.leads())
+		require.EqualValues(t, 1, c.nodes[5].r.count.SnapshotsInstalled)
+		c.agree()
+	})
+}
+
+// What a follower keeps while its disk hangs is bounded by what a leader has in flight, whoever leads meanwhile.
+func TestFollowerWithLateDiskIsBounded(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		const inflight = 4000
+		c := newCluster(t, core)
+		c.tune = func(cfg *Config) { cfg.MaxAppendBytes, cfg.MaxInflightBytes = 1000, inflight }
+		for _, id := range []uint64{1, 2, 3} {
+			c.add(id, []uint64{1, 2, 3})
+		}
+		c.elect(1)
+		c.run(2)
+		n := c.nodes[3]
+		n.hung = true
+		waiting := func() (bytes int) {
+			for _, a := range n.appends {
+				bytes += a.Bytes()
+			}
+			return bytes
+		}
+		for i, lead := range []uint64{1, 2, 1, 2} {
+			if i > 0 {
+				c.nodes[3-lead].r.transferTo(lead)
+				c.run(2)
+			}
+			require.True(t, c.nodes[lead].r.leads())
+			for range 200 {
+				c.propose(lead, fmt.Sprintf("%050d", i))
+				c.settle()
+			}
+			c.run(3 * electionTicks)
+			require.NotZero(t, waiting())
+			require.LessOrEqual(t, waiting(), 2*inflight)
+			require.LessOrEqual(t, len(n.r.writes.riders), 100)
+		}
+		n.hung = false
+		c.run(3 * electionTicks)
+		require.Len(t, c.agree(), 800)
+	})
+}
+
+// Leaders send a follower that cannot write no more than its budget holds, which all groups of the node share, and the follower
+// catches up when it can write.
+func TestFollowerThatCannotWriteKeepsToItsBudget(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		for name, stop := range map[string]func(*cluster, *node){
+			"late": func(c *cluster, n *node) {
+				n.hung = true
+				c.propose(1, "under way")
+				c.run(electionTicks + 2)
+			},
+			"full": func(c *cluster, n *node) { c.stall(3) },
+		} {
+			t.Run(name, func(t *testing.T) {
+				c, budget := newCluster(t, core), NewBudget(5000)
+				c.tune = func(cfg *Config) {
+					if cfg.ID == 3 {
+						cfg.Budget = budget
+					}
+				}
+				for _, id := range []uint64{1, 2, 3} {
+					c.add(id, []uint64{1, 2, 3})
+				}
+				c.elect(1)
+				c.run(2)
+				n := c.nodes[3]
+				stop(c, n)
+				require.Error(t, n.r.Status().Stalled)
+				require.Zero(t, budget.Used())
+				for i := range 500 {
+					c.propose(1, fmt.Sprintf("%050d", i))
+					c.settle()
+				}
+				c.run(electionTicks)
+				waiting := 0
+				for _, a := range n.appends {
+					waiting += a.Bytes()
+				}
+				require.Greater(t, waiting, 2500)
+				require.LessOrEqual(t, waiting, 5000+200)
+				require.LessOrEqual(t, budget.Used(), int64(5000))
+				require.Equal(t, c.nodes[1].r.Leader(), n.r.Leader(), "it hears its leader")
+				n.hung = false
+				c.unstall(n)
+				c.run(3 * electionTicks)
+				require.GreaterOrEqual(t, len(c.agree()), 500)
+				require.Zero(t, budget.Used())
+			})
+		}
+	})
+}

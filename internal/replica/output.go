@@ -72,6 +72,7 @@ type Apply struct {
 type SnapshotSend struct {
 	To      uint64
 	Message *pb.Message // the MsgSnap
+	Least   uint64      // a snapshot of an earlier state, down to this index, does as well; at most the index of Message
 	Sources []uint64    // other members that may have applied as much, ascending
 	Urgency wire.Urgency
 }

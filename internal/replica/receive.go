@@ -128,6 +128,9 @@ func (r *Replica) arrived(m wire.Message) error {
 			r.holding.letGo(m.From) // it lacks entries
 		}
 		r.passOn(b.Message)
+		if !r.intake.admits(b.Message) {
+			return nil // sent again when this node can write
+		}
 		r.step(b.Message)
 	case wire.Proposal:
 		r.audience.asks(m.From)

@@ -58,6 +58,7 @@ type Replica struct {
 	moves    transfers
 	catching catchingUp
 	stall    stalling
+	intake   intake
 	holding  holding
 	audience audience
 	heir     succession
@@ -134,7 +135,7 @@ func New(cfg Config) (*Replica, error) {
 	r.core, r.facts.core = core, core
 	r.changes = changes{facts: f, changer: core, around: r, founding: &r.founding}
 	r.losses = losses{facts: f, postRaft: r.postRaft}
-	r.stall = stalling{facts: f, around: r}
+	r.stall, r.intake = stalling{facts: f, around: r}, intake{facts: f}
 	r.rivals = rivals{facts: f}
 	if err := r.coding.start(&r.cfg, core); err != nil {
 		return nil, err
@@ -202,6 +203,7 @@ func (r *Replica) Tick(now time.Duration) {
 	r.ticks++
 	r.count.Ticks++
 	r.stall.look(&r.writes)
+	r.intake.wrote(0, r.stalled == nil)
 	if r.founding.misfounded == nil {
 		r.tickCore()
 	}

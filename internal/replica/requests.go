@@ -73,4 +73,5 @@ func (r *Replica) StopCalls() {
 	}
 	r.endAll(cause)
 	r.outbox.tidy()
+	r.intake.wrote(0, true)
 }

@@ -4,8 +4,6 @@
 package replica
 
 import (
-	"slices"
-
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
@@ -16,6 +14,9 @@ import (
 // message may have as several, which a leader may do at any time.
 func (r *Replica) send(m *pb.Message) {
 	if r.stall.silenced(m) {
+		if m.GetType() == pb.MsgSnap { // else the core would wait for the end of a snapshot that nobody sends, also once the disk gets on
+			r.core.ReportSnapshot(m.GetTo(), false)
+		}
 		return
 	}
 	for m.GetType() == pb.MsgApp && len(m.GetEntries()) > wire.MaxEntries {
@@ -27,11 +28,7 @@ func (r *Replica) send(m *pb.Message) {
 		return // held by a leader for another node until the leader stepped down: the node asks again
 	}
 	if m.GetType() == pb.MsgSnap {
-		r.holding.letGo(m.GetTo())
-		r.keep.holds[m.GetTo()] = hold{index: m.GetSnapshot().GetMetadata().GetIndex(), total: r.keep.total}
-		sources := r.sources(m)
-		u, _ := urgency(r.host.conf, m.GetTo(), append(slices.Clone(sources), r.cfg.ID))
-		r.out.Snapshots = append(r.out.Snapshots, SnapshotSend{To: m.GetTo(), Message: m, Sources: sources, Urgency: u})
+		r.sendSnapshot(m)
 		return
 	}
 	m, repeated := r.repeats.cut(m)

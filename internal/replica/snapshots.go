@@ -52,6 +52,26 @@ func SnapshotHeader(s SnapshotSend, meta SnapshotMeta) (*pb.Message, error) {
 	return m, nil
 }
 
+// sendSnapshot asks the driver to send a snapshot that the core wants sent.
+func (r *Replica) sendSnapshot(m *pb.Message) {
+	s := SnapshotSend{To: m.GetTo(), Message: m, Least: r.least(m), Sources: r.sources(m)}
+	s.Urgency, _ = urgency(r.host.conf, s.To, append(slices.Clone(s.Sources), r.cfg.ID))
+	r.holding.letGo(s.To)
+	r.keep.holds[s.To] = hold{index: s.Least, total: r.keep.total}
+	r.out.Snapshots = append(r.out.Snapshots, s)
+}
+
+// least returns the lowest index of a snapshot that does as well as one of the present state: the log goes on from there.
+// So a follower goes on with what it fetches as an earlier leader has told it to. With coding, the core may want a
+// follower beyond an entry that the log still has.
+func (r *Replica) least(m *pb.Message) uint64 {
+	index := m.GetSnapshot().GetMetadata().GetIndex()
+	if r.coding.core != nil || r.keep.compacted == 0 {
+		return index
+	}
+	return min(index, r.keep.compacted)
+}
+
 // sources are the members, other than this node and the receiver, that are heard and hold the
 // log as far as a snapshot goes, and so may have applied it.
 func (r *Replica) sources(snap *pb.Message) (ids []uint64) {

@@ -51,7 +51,7 @@ type served struct {
 func (s *streams) sendOffer(send replica.SnapshotSend) {
 	s.last++
 	o := &outgoing{stream: s.last, to: send.To, deadline: s.d.on.Now() + s.d.Patience, offer: &wire.Offer{
-		Stream: s.last, Term: send.Message.GetTerm(), Index: send.Message.GetSnapshot().GetMetadata().GetIndex(), Sources: send.Sources,
+		Stream: s.last, Term: send.Message.GetTerm(), Index: send.Least, Sources: send.Sources,
 	}}
 	s.out[o.stream] = o
 	s.repeatOffer(o)

@@ -21,7 +21,7 @@ func (s *schedule) assemble() {
 		m.cfg.ID = id
 		roomy := s.oneIn(2)
 		for side, lib := range s.libs {
-			m.disk[side] = &disk{memory: lib.newMemory(), lib: lib, roomy: roomy}
+			m.disk[side] = &disk{memory: lib.newMemory(), lib: lib, roomy: roomy, short: !s.bare && s.seed%3 == 0}
 		}
 		first := slices.Contains(s.plan.voters, id) || slices.Contains(s.plan.learners, id)
 		if first {

@@ -24,9 +24,12 @@ type disk struct {
 	// roomy makes Entries return slices with room to append, as the contract allows: code that
 	// appends to such a slice must own the room.
 	roomy bool
-	// racing is where a compaction is under way: Entries and Term no longer have what it drops, and
-	// FirstIndex does not say so yet.
-	racing uint64
+	// short makes Entries return fewer entries than would fit, as the contract allows.
+	short bool
+	// racing is where a compaction is under way: Entries no longer has what it drops, and FirstIndex does not
+	// say so yet. Nor has Term, unless between is set: then the compaction comes between the two questions.
+	racing  uint64
+	between bool
 	// fault is the method that fails, if any.
 	fault fault
 }
@@ -78,7 +81,7 @@ func (d *disk) Term(i uint64) (uint64, error) {
 	if err := d.failing(failsTerm); err != nil {
 		return 0, err
 	}
-	if i < d.racing {
+	if i < d.racing && !d.between {
 		return 0, d.lib.errCompacted
 	}
 	return d.memory.Term(i)
@@ -106,6 +109,10 @@ func (d *disk) Entries(lo, hi, maxSize uint64) ([]*pb.Entry, error) {
 		return nil, d.lib.errCompacted
 	}
 	ents, err := d.memory.Entries(lo, hi, maxSize)
+	if n := uint64(len(ents)); d.short && n > 1 {
+		n = 1 + lo%n
+		ents = ents[:n:n]
+	}
 	if d.roomy && err == nil {
 		ents = append(make([]*pb.Entry, 0, len(ents)+4), ents...)
 	}
