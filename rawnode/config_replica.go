@@ -57,7 +57,7 @@ type ReplicaConfig struct {
 
 	// MaxCommandBytes bounds one command; 0 means 8 MiB.
 	MaxCommandBytes int
-	// MaxBatchBytes bounds the commands that share an entry, unless a single command is larger; 0
+	// MaxBatchBytes bounds the commands that share an entry, unless a single command is larger; at most 48 MiB. 0
 	// means 256 KiB.
 	MaxBatchBytes int
 	// MaxQueueBytes bounds the commands that wait at this node or are under way. Commands beyond

@@ -130,7 +130,7 @@ func (r *recovery) run(ctx context.Context) (Recovered, error) {
 	if r.book, err = book.Load(r.Book); err != nil {
 		return Recovered{}, err
 	}
-	p, err := readPlan(r.Dir)
+	p, err := r.begun()
 	if err != nil {
 		return Recovered{}, err
 	}
@@ -160,6 +160,19 @@ func (r *recovery) run(ctx context.Context) (Recovered, error) {
 	}
 	return done, r.finish(p)
 }
+
+// begun returns the plan of a recovery that was begun here, or nil. The call that wrote it may have been killed before the plan was
+// durable, and what follows is not to survive the plan.
+func (r *recovery) begun() (*recoveryPlan, error) {
+	p, err := readPlan(r.Dir)
+	if err != nil || p == nil {
+		return nil, err
+	}
+	return p, syncDir(r.Dir)
+}
+
+// syncDir is files.SyncDir, but in tests.
+var syncDir = files.SyncDir
 
 // plan finds out whether the group may begin anew, and writes down how.
 func (r *recovery) plan(ctx context.Context) (*recoveryPlan, error) {

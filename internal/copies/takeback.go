@@ -29,7 +29,7 @@ func TakeBack(c Config, sm rawnode.StateMachine) error {
 }
 
 func (r *recovery) takeBack() error {
-	p, err := readPlan(r.Dir)
+	p, err := r.begun()
 	if err != nil {
 		return err
 	}

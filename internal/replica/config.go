@@ -244,11 +244,13 @@ func (f boundedField) check(bad func(field string, value any, want string)) {
 
 // callMistakes names the mistakes in the bounds of commands, batches and calls.
 func (c Settings) callMistakes(bad func(field string, value any, want string)) {
-	if c.MaxCommandBytes < 1 || c.MaxCommandBytes > MaxCommandBytes {
-		bad("MaxCommandBytes", c.MaxCommandBytes, fmt.Sprintf("1 to %d", MaxCommandBytes))
+	for _, f := range []boundedField{{"MaxCommandBytes", c.MaxCommandBytes, 1}, {"MaxBatchBytes", c.MaxBatchBytes, 1}} {
+		if f.value < f.least || f.value > MaxCommandBytes {
+			bad(f.field, f.value, fmt.Sprintf("%d to %d", f.least, MaxCommandBytes))
+		}
 	}
 	for _, f := range []boundedField{
-		{"MaxBatchBytes", c.MaxBatchBytes, 1}, {"MaxQueueBytes", c.MaxQueueBytes, c.MaxCommandBytes},
+		{"MaxQueueBytes", c.MaxQueueBytes, c.MaxCommandBytes},
 		{"MaxCalls", c.MaxCalls, 1}, {"MaxBatches", c.MaxBatches, 1}, {"EagerBatches", c.EagerBatches, 1},
 	} {
 		f.check(bad)

@@ -143,6 +143,9 @@ func (env *envelope) decodeCommands(rest []byte) error {
 const (
 	maxBatchCommands = 1 << 20
 	maxChanges       = 64 << 10
+	// maxEntryBytes is what an entry of commands of MaxCommandBytes, or of many small ones, has at most. A larger one may fit the
+	// frame in which a node sends it to the leader, and none to the followers: nothing would be committed any more.
+	maxEntryBytes = MaxCommandBytes + 8<<20
 )
 
 // commandsIn returns how many commands an entry of a normal kind says that it has,

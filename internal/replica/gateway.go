@@ -49,6 +49,7 @@ type Gateway struct {
 	asked    int    // bytes of queries
 	numbers  uint64 // of queries so far
 	restless uint64 // tick before which the gateway stays, though there may be a better home
+	misses   int    // homes tried since one has answered
 }
 
 // attachment is what a gateway and its home have with each other.
@@ -101,8 +102,9 @@ type GatewayCounters struct {
 	Refused, Unknown           uint64 // calls that ended so
 }
 
-// maxGatewayCommands bounds the commands of a batch: a report has results of so many.
-const maxGatewayCommands = wire.MaxResults
+// maxGatewayCommands bounds the commands of a batch: a report has results of so many. A home that has not answered gets up to
+// maxRoundPatience times a third of an election timeout.
+const maxGatewayCommands, maxRoundPatience = wire.MaxResults, 8
 
 // NewGateway makes a gateway. Of the settings, ID, Group, Boot and the bounds of commands, batches
 // and calls count, and ElectionTick, the number of ticks after which a silent home is given up.
@@ -241,14 +243,14 @@ func (g *Gateway) follow(lead, term uint64) {
 	}
 }
 
-// Unreachable reports a dropped message or a broken connection to a peer: a query is asked again, and a home that has
-// not answered yet is given up.
+// Unreachable reports a dropped message or a broken connection to a peer: a query is asked again at the next tick, as
+// what is sent before may be dropped at once, and a home that has not answered yet is given up.
 func (g *Gateway) Unreachable(peer uint64) {
 	if peer != g.home.id {
 		return
 	}
 	for _, q := range g.queries {
-		q.home = 0
+		q.home, q.after = 0, g.ticks+1
 	}
 	if g.home.stream == (wire.StreamID{}) {
 		g.giveUp()
@@ -258,15 +260,15 @@ func (g *Gateway) Unreachable(peer uint64) {
 // giveUp has the next tick move the gateway.
 func (g *Gateway) giveUp() {
 	h := &g.home
-	*h = attachment{id: h.id, number: h.number + 1, heardAt: g.ticks - min(g.ticks, uint64(g.cfg.ElectionTick)), ledAt: g.ticks, since: g.ticks}
+	*h = attachment{id: h.id, number: h.number + 1, heardAt: g.ticks - min(g.ticks, maxRoundPatience*uint64(g.cfg.ElectionTick)), ledAt: g.ticks, since: g.ticks}
 }
 
 // lookAtHome tells the home that the gateway lives, or gives the home up.
 func (g *Gateway) lookAtHome() {
 	h, patience, others := &g.home, uint64(g.cfg.ElectionTick), len(g.homes) > 1
 	attached := h.stream != (wire.StreamID{})
-	if !attached {
-		patience = max(2, patience/3)
+	if !attached { // after each round without an answer homes get more time: they may be far
+		patience = max(2, patience/3) * uint64(min(maxRoundPatience, 1+g.misses/max(1, len(g.homes))))
 	}
 	switch {
 	case h.id == raft.None:
@@ -301,12 +303,15 @@ func (g *Gateway) homeBehind() bool {
 	})
 }
 
-// moveHome attaches to another node, if there is one: to a better one, or to the next, but rather not to the leader.
+// moveHome attaches to another node, if there is one: to a better one, or to the next, but not to the leader until all others
+// were tried.
 func (g *Gateway) moveHome() {
 	if len(g.homes) == 0 {
 		return
 	}
+	g.misses++
 	if g.home.stream != (wire.StreamID{}) {
+		g.misses = 0
 		g.attach(true)
 	}
 	i, found := slices.BinarySearch(g.homes, g.home.id)
@@ -317,7 +322,7 @@ func (g *Gateway) moveHome() {
 		i++
 	}
 	next := g.homes[i%len(g.homes)]
-	if next == g.lead && len(g.homes) > 1 {
+	if next == g.lead && g.misses < len(g.homes)-1 {
 		next = g.homes[(i+1)%len(g.homes)]
 	}
 	if g.better != raft.None {

@@ -41,3 +41,74 @@ func TestGatewayLeavesALearnerThatHearsNoLeader(t *testing.T) {
 		})
 	}
 }
+
+// Where no other node can be a gateway's home, as where a group has one voter, or the followers are cut off from the gateway, the
+// leader is. The gateway looks for another one now and then, and comes back.
+func TestGatewayGoesBackToALeaderThatAloneAnswers(t *testing.T) {
+	for _, homes := range [][]uint64{{1}, {1, 2}, {1, 2, 3}, {1, 2, 3, 4, 5}} {
+		c := newGated(t, nil, 1)
+		c.elect(1)
+		c.g.SetHomes(homes, nil)
+		for range 12 {
+			call := c.propose("a")
+			c.run(60)
+			require.NoError(t, c.result(call).Err, "homes %v", homes)
+		}
+	}
+}
+
+// A transport that cannot reach the home says so at once, each time that something is sent there. What was asked is asked again
+// once a tick.
+func TestQueriesWaitATickForAHomeThatIsUnreachable(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	c.elect(1)
+	c.run(30)
+	home, sent := c.g.Status().Home, 0
+	c.g.Query(1000, []byte("q"), ReadOptions{}, c.now+100*tick)
+	for range 3 {
+		c.now += tick
+		c.g.Tick(c.now)
+		for range 10 {
+			for _, m := range c.g.Flush(c.now).Sends {
+				if m.Kind().String() == "gateway-query" {
+					sent++
+				}
+			}
+			c.g.Unreachable(home)
+		}
+	}
+	require.Equal(t, 3, sent)
+}
+
+// A gateway may be farther from the members than these are from each other, by more than the time that it gives a home at first.
+func TestGatewayFarFromAllMembersFindsAHome(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	c.elect(1)
+	const way = 4 // ticks, in each direction
+	held := make([][]wire.Message, way)
+	c.lose = func(m wire.Message) bool {
+		gateway := m.From == 9 || m.To == 9
+		if gateway {
+			held[way-1] = append(held[way-1], m)
+		}
+		return gateway
+	}
+	pass := func(n int) {
+		for range n {
+			c.run(1)
+			for _, m := range held[0] {
+				if m.To == 9 {
+					require.NoError(t, c.g.Receive(m))
+				} else {
+					require.NoError(t, c.nodes[m.To].r.Receive(m))
+				}
+			}
+			held = append(held[1:], nil)
+		}
+	}
+	pass(200)
+	require.NotZero(t, c.g.Status().Lead)
+	call := c.propose("a")
+	pass(60)
+	require.NoError(t, c.result(call).Err)
+}

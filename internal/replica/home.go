@@ -33,7 +33,7 @@ import (
 //  3. reported: in kept, and sent again now and then (sendAgain);
 //  4. acknowledged: gone.
 //
-// Invariant: kept is the bytes of the results in entries and in kept reports of all guests, at most maxKeptBytes.
+// Invariant: kept is the memory of the results in entries and in kept reports of all guests, at most maxKeptBytes.
 // Invariant: a guest with a row has no kept report, and its first report has the row.
 // Invariant: queries and asked count the queries that are waiting reads, or are with the driver.
 //
@@ -210,7 +210,7 @@ func (h *home) endStreams(why string) {
 func (h *home) acknowledged(g *guest, received uint64) {
 	for len(g.kept) > 0 && g.kept[0].Count <= received {
 		h.kept -= g.kept[0].bytes
-		g.kept = g.kept[1:]
+		g.kept[0], g.kept = keptReport{}, g.kept[1:] // the array would keep its results
 	}
 }
 
@@ -252,7 +252,7 @@ func (h *home) take(a Apply, results []any) {
 		if res.Lost = e.n > wire.MaxResults || e.first+e.n > len(results); !res.Lost {
 			res.Results = h.encodeResults(results[e.first : e.first+e.n])
 		}
-		size := res.Size()
+		size := memoryOf(&res)
 		e.entries, e.bytes = append(e.entries, res), e.bytes+size
 		h.count.GatewayBatches++
 		h.kept += size
@@ -266,6 +266,13 @@ func (h *home) take(a Apply, results []any) {
 // of no other.
 func (h *home) fattest() *guest {
 	return slices.MaxFunc(h.guests, func(a, b *guest) int { return cmp.Compare(a.keeps(), b.keeps()) })
+}
+
+// memoryOf is about what the results of a batch take in memory, with a report of their own: small ones take several times
+// their encoded size.
+func memoryOf(r *wire.EntryResults) int {
+	const batch, result = 400, 56
+	return r.Size() + batch + result*len(r.Results)
 }
 
 // keeps returns the bytes of results that are not acknowledged.
@@ -366,8 +373,8 @@ func (h *home) reportCounted(g *guest) {
 		g.row, k.Term, k.Index = nil, g.first.term, g.first.index
 	} else {
 		n := 0
-		for n < len(g.entries) && n < wire.MaxReportEntries && (n == 0 || k.bytes+g.entries[n].Size() <= maxReportBytes) {
-			k.bytes += g.entries[n].Size()
+		for n < len(g.entries) && n < wire.MaxReportEntries && (n == 0 || k.bytes+memoryOf(&g.entries[n]) <= maxReportBytes) {
+			k.bytes += memoryOf(&g.entries[n])
 			n++
 		}
 		k.Entries = slices.Clone(g.entries[:n])

@@ -19,6 +19,8 @@ type hostState struct {
 	conf *pb.ConfState // in force behind that entry; constant
 	// origins is changed in place: only the newest hostState has it.
 	origins originTable
+	rows    originRows // of origins, at the last encode
+	size    int        // of the last encoding
 
 	// encoded is the encoding of encodedConf, which is conf unless conf has changed.
 	encoded     []byte
@@ -34,7 +36,7 @@ const hostStateVersion = 1
 // encode returns: version, index, term, the configuration with its length in
 // front, and the table of origins.
 func (h *hostState) encode() []byte {
-	b := make([]byte, 0, 128)
+	b := make([]byte, 0, h.size+128)
 	b = append(b, hostStateVersion)
 	b = binary.AppendUvarint(b, h.at.index)
 	b = binary.AppendUvarint(b, h.at.term)
@@ -47,7 +49,10 @@ func (h *hostState) encode() []byte {
 	}
 	b = binary.AppendUvarint(b, uint64(len(h.encoded)))
 	b = append(b, h.encoded...)
-	return h.origins.append(b)
+	h.rows = h.origins.rows(h.rows)
+	b = h.rows.append(b)
+	h.size = len(b)
+	return b
 }
 
 // decodeHostState is the inverse of encode.

@@ -31,7 +31,7 @@ import (
 // with ten. Nothing waits where rounds take longer than a tick: there members are far from each other.
 //
 // Invariant: a node has a row in seen if a proposal of the node had an answer or was held, and at most
-// maxOrigins nodes have one.
+// maxOrigins nodes that are no members have one.
 // Invariant: an answer that waits is about a batch that was appended in the term of the answer.
 // Invariant: waits has batches only, waiting is their bytes, and a Flush leaves at most MaxBatchBytes.
 // Invariant: granted[id] > 0 implies that id was no member when this node appended entries of id, in the present term,
@@ -198,6 +198,9 @@ func (i *inbox) check(from uint64, p wire.Proposal) (wire.Verdict, error) {
 	if p.ID.Origin != from {
 		return malformed("proposal %v from node %d", p.ID, from)
 	}
+	if len(p.Data) > maxEntryBytes {
+		return malformed("an entry of %d bytes, the bound is %d", len(p.Data), maxEntryBytes)
+	}
 	var env envelope
 	if p.ConfChange {
 		if n := changesIn(p.Data); n > maxChanges {
@@ -228,7 +231,11 @@ func (i *inbox) check(from uint64, p wire.Proposal) (wire.Verdict, error) {
 		return wire.Verdict{Outcome: wire.Malformed, Term: i.state.Term, Reason: fmt.Sprintf(
 			"a command begins with %q: such a command says where members are, and who is none any more, and node %d is no member", marked.Mark, from)}, nil
 	}
-	if env.id.Sequence-env.floor > maxWindow || i.host.origins.applied(env.id) {
+	window := uint64(maxWindow)
+	if !members.Has(i.host.conf, from) {
+		window = gatewayWindow
+	}
+	if env.id.Sequence-env.floor > window || i.host.origins.applied(env.id) {
 		return wire.Verdict{Outcome: wire.Busy, Term: i.state.Term}, nil // until the origin knows more
 	}
 	return wire.Verdict{}, nil

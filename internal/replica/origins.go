@@ -4,6 +4,7 @@
 package replica
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -23,14 +24,15 @@ import (
 // would then have to refuse everything behind a gap, and each lost frame would
 // cost the origin all that it has under way.)
 //
-// The table depends on nothing but the log, so all replicas have the same.
+// The table depends on nothing but the log, so all replicas have the same. A row stays in its place in memory.
 //
 // Its size is bounded: a leader refuses a sequence that is more than maxWindow
 // above the floor that comes with it.
 type originTable map[uint64]*originRow
 
-// maxWindow bounds how far an origin may go on behind a batch whose fate is open.
-const maxWindow = 1 << 20
+// maxWindow bounds how far an origin may go on behind a batch whose fate is open. For a gateway the bound is less: what it leaves
+// open is written with each step of the state machine, by all members.
+const maxWindow, gatewayWindow = 1 << 20, 1 << 16
 
 // maxOrigins bounds the rows of the origin table, and the senders of proposals.
 const maxOrigins = 1 << 16
@@ -55,11 +57,21 @@ const noOrigin = 0
 
 // setFirst sets the first members, and the mark of a new beginning, unless 0, as one of these.
 func (t originTable) setFirst(members []uint64, mark uint64) {
-	row := &originRow{boot: 1, above: slices.Sorted(slices.Values(members))}
+	row := originRow{boot: 1, above: slices.Sorted(slices.Values(members))}
 	if mark != 0 {
 		row.boot, row.above = mark, slices.Sorted(slices.Values(append(row.above, mark)))
 	}
-	t[noOrigin] = row
+	*t.row(noOrigin) = row
+}
+
+// row returns the row of an origin, which may be new.
+func (t originTable) row(origin uint64) *originRow {
+	row := t[origin]
+	if row == nil {
+		row = &originRow{}
+		t[origin] = row
+	}
+	return row
 }
 
 // mark returns which of the first members is the mark of a new beginning, or 0.
@@ -88,11 +100,11 @@ func (t originTable) first() []uint64 {
 // be: false if it was applied before, was given up by its origin, or comes from
 // an earlier boot.
 func (t originTable) admit(id wire.CommandID, floor uint64) bool {
-	row := t[id.Origin]
+	_, known := t[id.Origin]
+	row := t.row(id.Origin)
 	switch {
-	case row == nil, id.Boot > row.boot:
-		row = &originRow{boot: id.Boot, floor: 1}
-		t[id.Origin] = row
+	case !known, id.Boot > row.boot:
+		*row = originRow{boot: id.Boot, floor: 1}
 	case id.Boot < row.boot:
 		return false
 	}
@@ -134,17 +146,33 @@ func (t originTable) boot(origin uint64) uint64 {
 }
 
 // append encodes the table; equal tables give equal bytes.
-func (t originTable) append(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(len(t)))
-	var few [16]uint64
-	origins := few[:0]
-	for o := range t {
-		origins = append(origins, o)
+func (t originTable) append(b []byte) []byte { return t.rows(nil).append(b) }
+
+// originRows are the rows of a table, by ascending origin.
+type originRows []rowOf
+
+type rowOf struct {
+	origin uint64
+	*originRow
+}
+
+// rows returns the rows, given the last result or nil: to look for them and to sort them takes several times as long as to encode them.
+func (t originTable) rows(last originRows) originRows {
+	if len(last) == len(t) { // none has come, and none goes
+		return last
 	}
-	slices.Sort(origins)
-	for _, o := range origins {
-		row := t[o]
-		b = binary.AppendUvarint(b, o)
+	rows := make(originRows, 0, len(t))
+	for o, row := range t {
+		rows = append(rows, rowOf{o, row})
+	}
+	slices.SortFunc(rows, func(a, b rowOf) int { return cmp.Compare(a.origin, b.origin) })
+	return rows
+}
+
+func (rows originRows) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(rows)))
+	for _, row := range rows {
+		b = binary.AppendUvarint(b, row.origin)
 		b = binary.AppendUvarint(b, row.boot)
 		b = binary.AppendUvarint(b, row.floor)
 		b = binary.AppendUvarint(b, uint64(len(row.above)))

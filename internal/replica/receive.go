@@ -56,7 +56,7 @@ func (r *Replica) receive(m wire.Message) error {
 		r.receiveWant(m.From, b)
 		return nil
 	case wire.Proposal:
-		if r.inbox.crowded(m.From) {
+		if !members.Has(r.host.conf, m.From) && r.inbox.crowded(m.From) {
 			return fmt.Errorf("%w: node %d proposes; %d others have, and no more are listened to", ErrBadMessage, m.From, maxOrigins)
 		}
 	case wire.LogEnd:

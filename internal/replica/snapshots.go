@@ -212,12 +212,13 @@ func (r *Replica) SnapshotRestored(header *pb.Message, err error) {
 	r.count.SnapshotsInstalled++
 	if h.at.index > r.applied.at.index {
 		r.applied = h.mark()
+		// Steps before the snapshot's index may be at the apply stage still: no report may name its index before them.
+		r.home.endStreams("this node has entries by a snapshot")
 	}
 	if h.at.index > r.host.at.index {
 		r.host, r.founding.firstMembers = h, foundedBy(h.origins)
 		r.keep.configured()
 		r.outbox.jumped(h.origins, h.at)
-		r.home.endStreams("this node has entries by a snapshot")
 	}
 	r.step(header)
 	r.reads.release()

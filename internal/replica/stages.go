@@ -142,7 +142,7 @@ func (s *resolveStage) again(now time.Duration, watch func() time.Duration, each
 			if resolved == asUnresolved {
 				break
 			}
-			l.queue = l.queue[1:]
+			l.queue[0], l.queue = unresolved{}, l.queue[1:] // the array would keep the message
 			s.stats.Waiting -= u.size
 			s.stats.Length--
 			s.stats.Queued += now - u.since

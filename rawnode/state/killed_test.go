@@ -6,6 +6,7 @@ package state_test
 import (
 	"bytes"
 	"io"
+	"math/rand/v2"
 	"syscall"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/session"
 	"github.com/weftraft/weft/rawnode/state"
 )
 
@@ -113,6 +115,43 @@ func TestStateGoesBackInOneStep(t *testing.T) {
 		left := open(t, mem.CrashClone(vfs.CrashCloneCfg{}), state.Options{})
 		require.EqualValues(t, 9, left.Applied(), "operation %d", at)
 	}
+}
+
+// Power fails at any operation, and of the names that were not synced any survive: later ones, too, without earlier ones. The limits
+// of sessions are there with each checkpoint that was made with them.
+func TestCheckpointSurvivesWithItsLimitsOnly(t *testing.T) {
+	few := &session.Limits{Sessions: 1, Results: 1, ResultBytes: 100}
+	mem, found := vfs.NewCrashableMem(), 0
+	var m *state.Memory[*tally]
+	look := func() {
+		for seed := range uint64(8) {
+			durable := uint64(0)
+			if m != nil {
+				durable, _ = m.Durable()
+			}
+			image := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rand.New(rand.NewPCG(seed, 7))})
+			left, err := state.OpenMemory(newTally, state.Options{FS: image, Dir: "state", Sessions: &session.DefaultLimits})
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, left.Applied(), durable)
+			require.NoError(t, left.Close())
+			if left.Applied() > 0 {
+				found++
+				_, err = state.OpenMemory(newTally, state.Options{FS: image, Dir: "state", Sessions: few})
+				require.ErrorIs(t, err, state.ErrLimits)
+			}
+		}
+	}
+	m = open(t, errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			look()
+		}
+		return nil
+	})), state.Options{Sessions: &session.DefaultLimits})
+	for i := uint64(1); i <= 3; i++ {
+		apply(t, m, i, string(state.Plain([]byte("a"))))
+		require.NoError(t, m.Checkpoint())
+	}
+	require.NotZero(t, found)
 }
 
 // bodyOf reads a snapshot to its end, and closes it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/weftraft/weft/internal/dirlock"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/state/internal/envelope"
 )
@@ -74,6 +75,9 @@ func (m *Memory[M]) keepLimits() error {
 	if err != nil {
 		return fmt.Errorf("keep the limits of sessions: %w", errors.Join(err, on.Remove(temp)))
 	}
-	m.limitsKept = true // the directory is synced with the checkpoint behind it
+	if err := dirlock.Sync(on, m.opts.Dir); err != nil { // or power may take the limits, and leave the checkpoint behind them
+		return fmt.Errorf("keep the limits of sessions: %w", err)
+	}
+	m.limitsKept = true
 	return nil
 }

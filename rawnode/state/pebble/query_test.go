@@ -5,6 +5,7 @@ package pebblestate_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -41,4 +42,22 @@ func TestQueriesAndResultsReachGateways(t *testing.T) {
 	require.NoError(t, err)
 	_, err = without.Query(context.Background(), nil)
 	require.ErrorIs(t, err, rawnode.ErrNoQueries)
+}
+
+// The host keeps some bytes for each gateway beside the state, which may be many. Readers do not read them.
+func TestViewDoesNotReadTheHostsBytes(t *testing.T) {
+	db, err := pebblestate.Open(pebblestate.Options{FS: vfs.NewMem(), Dir: "state"})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	s, err := db.Group(1, count, pebblestate.GroupOptions{})
+	require.NoError(t, err)
+	_, err = s.Apply(rawnode.Batch{Index: 1, Commands: [][]byte{[]byte("+ada")}, Host: make([]byte, 1<<20)})
+	require.NoError(t, err)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 10 {
+		require.NoError(t, s.View(func(pebblestate.Reader) error { return nil }))
+	}
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
 }

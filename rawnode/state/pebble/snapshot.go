@@ -68,7 +68,7 @@ func (s *State) Snapshot() (rawnode.Snapshot, error) {
 	}
 	p := &snapshot{s: s, now: now, next: (*snapshot).sessions}
 	p.out = &frames.Writer{To: &p.buf, Number: 1}
-	m, host, err := metaOf(now, s.group)
+	m, host, err := metaAndHost(now, s.group)
 	if err == nil {
 		p.meta = rawnode.SnapshotMeta{Index: m.applied, Host: host}
 		prefix := generationKey(s.group, m.generation)

@@ -130,7 +130,7 @@ func (s *State) removeIfAny(p *pebble.DB, from, to []byte) error {
 
 // reload reads what is kept in memory beside the database, and returns the host's bytes.
 func (s *State) reload(p *pebble.DB) (host []byte, err error) {
-	m, host, err := metaOf(present{p}, s.group)
+	m, host, err := metaAndHost(present{p}, s.group)
 	if err != nil {
 		return nil, err
 	}
@@ -167,13 +167,18 @@ func (s *State) reload(p *pebble.DB) (host []byte, err error) {
 	return host, nil
 }
 
-// metaOf reads where a group's state is, and the host's bytes.
-func metaOf(r source, group uint64) (m meta, host []byte, err error) {
+// metaOf reads where a group's state is.
+func metaOf(r source, group uint64) (m meta, err error) {
 	b, _, err := r.get(metaKey(group, 'm'))
 	if err != nil {
-		return m, nil, err
+		return m, err
 	}
-	if m, err = decodeMeta(b); err != nil {
+	return decodeMeta(b)
+}
+
+// metaAndHost reads where a group's state is, and the host's bytes.
+func metaAndHost(r source, group uint64) (m meta, host []byte, err error) {
+	if m, err = metaOf(r, group); err != nil {
 		return m, nil, err
 	}
 	host, _, err = r.get(metaKey(group, 'h'))
@@ -338,7 +343,7 @@ func (s *State) View(f func(Reader) error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, now.at.Close()) }()
-	m, _, err := metaOf(now, s.group)
+	m, err := metaOf(now, s.group)
 	if err != nil {
 		return err
 	}

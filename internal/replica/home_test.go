@@ -1,0 +1,132 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/internal/wire"
+)
+
+// A gateway that acknowledges nothing has its home keep small results: what they take in memory counts.
+func TestSmallResultsCountWithTheirMemory(t *testing.T) {
+	heap := func() int {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	for _, commands := range []int{1, 100} {
+		c := newGated(t, nil, 1)
+		n := c.elect(1)
+		require.NoError(t, n.r.Receive(wire.Message{Group: 7, From: 10, To: 1, Body: wire.Attach{Life: 1, Number: 1}}))
+		_, guest := n.r.home.find(10)
+		results := make([]any, commands)
+		for i := range results {
+			results[i] = "x"
+		}
+		before := heap()
+		for i := range uint64(20_000 / commands) {
+			n.r.home.take(Apply{guests: []guestEntry{{guest: guest, n: commands, results: wire.EntryResults{Boot: 1, Sequence: 1 + i, Index: 9 + i}}}}, results)
+			n.r.home.tellAll()
+			n.r.out = Output{}
+		}
+		took := heap() - before
+		require.True(t, n.r.home.has(guest))
+		require.Less(t, took, n.r.home.kept*5/4, "%d commands in a batch", commands)
+		require.Greater(t, took, n.r.home.kept/4, "%d commands in a batch", commands)
+		runtime.KeepAlive(n)
+	}
+}
+
+type resolverFunc func(m wire.Message) (wire.Message, Resolution)
+
+func (f resolverFunc) Resolve(m wire.Message, _ time.Duration) (wire.Message, Resolution) {
+	return f(m)
+}
+
+// What a gateway has acknowledged, and a message that was resolved, take no memory any more: many may have waited before, and
+// their array is used for long.
+func TestQueuesLetGoOfWhatHasLeft(t *testing.T) {
+	h, g := &home{}, &guest{}
+	for i := range uint64(8) {
+		g.kept = append(g.kept, keptReport{Report: wire.Report{Count: 1 + i, Entries: make([]wire.EntryResults, 1)}, bytes: 10})
+	}
+	kept := g.kept
+	h.kept = 80
+	h.acknowledged(g, 3)
+	require.Equal(t, 50, h.kept)
+	require.Len(t, g.kept, 5)
+	for i := range kept {
+		require.Equal(t, i < 3, kept[i].Entries == nil, i)
+	}
+
+	resolves := 0
+	s := resolveStage{limit: 1 << 20, resolver: resolverFunc(func(m wire.Message) (wire.Message, Resolution) {
+		if resolves == 0 {
+			return m, asUnresolved
+		}
+		resolves--
+		return m, asResolved
+	})}
+	for range 3 {
+		_, _, err := s.offer(wire.Message{From: 1, To: 2, Body: wire.Lack{}}, 0, nil)
+		require.NoError(t, err)
+	}
+	queue := s.lanes[0].queue
+	resolves = 2
+	s.again(0, nil, func(wire.Message, Resolution) {})
+	require.Len(t, s.lanes[0].queue, 1)
+	for i := range queue {
+		require.Equal(t, i < 2, queue[i].msg.Body == nil, i)
+	}
+}
+
+// A proposal that fits the frame of its sender may be too large for a leader's appends.
+func TestLeaderRefusesAnEntryThatItCannotSend(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	leader := c.elect(1)
+	c.run(3)
+	for size, outcome := range map[int]wire.Outcome{maxEntryBytes + 1: wire.Malformed, MaxCommandBytes + 64: 0} {
+		id := wire.CommandID{Origin: 9, Boot: 50, Sequence: 1}
+		data := encodeBatch(id, 1, [][]byte{nil})
+		v, _ := leader.r.inbox.check(9, wire.Proposal{ID: id, Number: 1, Term: leader.r.state.Term, Data: append(data, make([]byte, size-len(data))...)})
+		require.Equal(t, outcome, v.Outcome, "%d bytes", size)
+	}
+}
+
+// Each batch that was applied above an open one takes a place in the state of all members.
+func TestGatewayLeavesFewBatchesOpen(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	leader := c.elect(1)
+	c.run(3)
+	for from, far := range map[uint64]uint64{2: maxWindow, 9: gatewayWindow} {
+		for behind, outcome := range map[uint64]wire.Outcome{far: 0, far + 1: wire.Busy} {
+			id := wire.CommandID{Origin: from, Boot: 50, Sequence: 1 + behind}
+			v, err := leader.r.inbox.check(from, wire.Proposal{ID: id, Number: 1, Term: leader.r.state.Term, Data: encodeBatch(id, 1, nil)})
+			require.NoError(t, err)
+			require.Equal(t, outcome, v.Outcome, "node %d, %d behind", from, behind)
+		}
+	}
+}
+
+// A leader listens to a bounded number of gateways. Members are none.
+func TestMemberIsHeardInACrowdOfGateways(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	leader := c.elect(1)
+	c.run(3)
+	leader.r.inbox.seen = map[uint64]sending{}
+	for id := range uint64(maxOrigins) {
+		leader.r.inbox.seen[1000+id] = sending{1, 1}
+	}
+	require.ErrorContains(t, leader.r.Receive(wire.Message{Group: 7, From: 9, To: 1, Body: wire.Proposal{Term: leader.r.state.Term}}), "no more are listened to")
+	call := c.cluster.propose(2, "a")
+	c.cluster.run(1)
+	require.NoError(t, c.cluster.result(call).Err)
+}
