@@ -281,6 +281,8 @@ var table = []bug{
 		edit("1+int(p.pushed)*5/(4*8)", "0"), "TestPatienceFollowsPushes", 0},
 	{"members that are lost are not sought", "raft/internal/coding/push.go",
 		edit("	s.accounts.seekLost(env.Members)\n", ""), "TestFollowersThatLostEachOtherPushAgain", 0},
+	{"a member that was cut off is stuck without asking", "gossip/puller.go",
+		edit("	if peer.unanswered >= silentRounds {\n", "	if peer.unanswered < 0 {\n"), "TestMemberThatWasCutOffIsNotStuck", 0},
 	{"a policy is not told who left under another leader", "raft/internal/coding/slots.go",
 		edit("	was, voted, begins := s.told, s.toldVoters, ", "	was, voted, begins := s.members, len(s.round.Followers), "), "TestPolicyKnowsTheMembersOfEachLeadership", 0},
 	{"members that are lost are sought with each entry", "raft/internal/coding/accounts.go",
