@@ -175,11 +175,18 @@ func (p *Puller) IsStuck(id ecraft.ID) bool {
 	return w != nil && w.stuck
 }
 
-// Heard notes that a peer is alive.
+// Heard notes that a peer is alive. One that was silent for long was not asked of late: what seemed stuck may be there.
 func (p *Puller) Heard(from uint64) {
-	if peer := p.peers[from]; peer != nil {
-		peer.unanswered = 0
+	peer := p.peers[from]
+	if peer == nil {
+		return
 	}
+	if peer.unanswered >= silentRounds {
+		for _, w := range p.wants {
+			w.stuck, w.passes, w.again = false, 0, p.now
+		}
+	}
+	peer.unanswered = 0
 }
 
 // Answered notes that a peer answered for an entry, with units or without.

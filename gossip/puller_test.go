@@ -157,6 +157,27 @@ func TestPullGoesOnWhileSomebodyMayAnswer(t *testing.T) {
 	}
 }
 
+// Nobody was heard, so an entry seems stuck. It is not, until the next that is heard has been asked.
+func TestEntryIsNotStuckWhenAnotherPeerIsHeard(t *testing.T) {
+	p := newPuller(PullerOptions{})
+	missing, now := lacking(1), 0
+	for ; !p.IsStuck(at(1)); now++ {
+		p.Plan(now, missing, 0, nil)
+		require.Less(t, now, 1000)
+	}
+	p.Heard(4)
+	require.False(t, p.IsStuck(at(1)))
+	asks := p.Plan(now, missing, 0, nil)
+	require.Len(t, asks, 1)
+	require.EqualValues(t, 4, asks[0].To)
+	p.Answered(4, at(1)) // nothing
+	for ; !p.IsStuck(at(1)); now++ {
+		p.Plan(now, missing, 0, nil)
+		p.Heard(4)
+		require.Less(t, now, 1000)
+	}
+}
+
 // A peer that never answers costs little after ten rounds, and is tried again.
 func TestSilentPeersAreSkipped(t *testing.T) {
 	p := newPuller(PullerOptions{})

@@ -57,3 +57,30 @@ func TestFollowersThatLostEachOtherPushAgain(t *testing.T) {
 	}
 	require.Equal(t, before, g.events[raft.CodingAsked], "pushes have brought all")
 }
+
+// TestMemberThatWasCutOffIsNotStuck: node 2 lacks units when its links fail. Alone it takes all others for silent, and then for
+// unable to help. When it is back it asks them before it has its leader send a snapshot.
+func TestMemberThatWasCutOffIsNotStuck(t *testing.T) {
+	for cut := 100; cut < 120; cut++ { // ticks
+		g := newGroup(t, 5)
+		g.elect(1)
+		g.tick(2)
+		want := [][]byte{payload(1, 6000)}
+		g.drop = func(m *pb.Message) bool { return m.GetType() == raft.MsgUnits && m.GetTo() == 2 }
+		g.propose(1, want[0])
+		g.tick(1)
+		g.requireApplied(nil, 2)
+		g.drop = func(m *pb.Message) bool { return m.GetFrom() == 2 || m.GetTo() == 2 }
+		g.tick(cut)
+		require.NotZero(t, g.nodes[2].rn.CodingStatus().StuckAt)
+		leader := g.nodes[1]
+		_, cs, err := leader.storage.InitialState()
+		require.NoError(t, err)
+		_, err = leader.storage.CreateSnapshot(leader.index, cs, encodeAll(leader.applied)) // and keeps its log
+		require.NoError(t, err)
+		g.drop = nil
+		g.tick(30)
+		g.requireApplied(want, g.ids()...)
+		require.Zero(t, g.events[raft.CodingSnapshot], "cut off for %d ticks", cut)
+	}
+}

@@ -31,7 +31,8 @@
 //	            from follower to follower
 //	processors.go  where processors are busy, full copies and the choice by links
 //	            have turns, and the times to commit decide
-//	trials.go   groups of one process try together
+//	trials.go   groups of one process try together,
+//	lanes.go    but for those whose links are others
 //	relief.go   a backlog that the interface cannot carry is worked off
 //	pace.go     entries that a follower missed leave at a pace of their own
 //

@@ -69,7 +69,7 @@ type Policy struct {
 	trials *Trials
 	lane   lane
 
-	answers [answered]answerSet
+	answers []answerSet // of the last answered entries
 	choice  choice
 }
 
@@ -80,15 +80,22 @@ type proposal struct{ at, bytes float64 }
 // units that can commit.
 func New(o Options) *Policy {
 	a := &Policy{trials: cmp.Or(o.Trials, &Trials{alone: true})}
-	a.recent.Init(recentEntries)
-	a.nic.reset(0)
 	a.trials.begins(&a.lane)
 	return a
+}
+
+// wake makes room for what a leader learns: a node has many groups, most of which it does not lead.
+func (a *Policy) wake() {
+	if a.nic.cost == 0 {
+		a.recent.Init(recentEntries)
+		a.nic.reset(0)
+	}
 }
 
 // Reset implements Observer. Estimates of links stay, because links do not change when
 // leaders do.
 func (a *Policy) Reset(now time.Duration) {
+	a.wake()
 	for _, l := range slices.Concat(a.links, a.learners) {
 		l.forgetFlights(now.Seconds())
 	}
@@ -129,6 +136,7 @@ func (a *Policy) Joined(member uint64, voter bool, now time.Duration) {
 	if a.link(member) != nil {
 		return
 	}
+	a.wake()
 	l := new(link)
 	if l.init(member, len(a.links)+1, now.Seconds()); !voter {
 		l.learner = true
@@ -159,8 +167,8 @@ func (a *Policy) Left(member uint64) {
 
 func (a *Policy) resized() {
 	a.jitter, a.complete, a.shared = make([]float64, len(a.links)), 0, average{}
+	a.answers = make([]answerSet, answered)
 	for i := range a.answers {
-		a.answers[i] = answerSet{}
 		a.answers[i].took = make([]float64, len(a.links))
 	}
 	a.choice.resize(len(a.links))
@@ -169,6 +177,7 @@ func (a *Policy) resized() {
 
 // Proposed implements Observer.
 func (a *Policy) Proposed(index uint64, size int, now time.Duration) {
+	a.wake()
 	a.trials.proposed(&a.lane, index, float64(size), now)
 	if a.recent.Len() == recentEntries {
 		a.bytes -= a.recent.PopFront().bytes

@@ -5,6 +5,7 @@ package adaptive
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -479,4 +480,15 @@ func BenchmarkAdaptive(b *testing.B) {
 			}
 		})
 	}
+}
+
+func TestPolicyOfAGroupThatANodeDoesNotLeadIsSmall(t *testing.T) {
+	m, policies := NewTrials(nil), make([]*Policy, 1000)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i := range policies {
+		policies[i] = New(Options{Trials: m})
+	}
+	runtime.ReadMemStats(&after)
+	require.Less(t, (after.TotalAlloc-before.TotalAlloc)/uint64(len(policies)), uint64(2<<10))
 }

@@ -4,11 +4,11 @@
 package adaptive
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
 	"github.com/weftraft/weft/ecraft"
-	"github.com/weftraft/weft/ecraft/internal/ring"
 )
 
 // Processors. Coding takes bytes from the leader's interface, and gives every member more work: the
@@ -57,7 +57,7 @@ import (
 // Groups of one process have the same processors and mostly the same links. A trial by one of many groups shows
 // nothing: its entries wait behind those of the others, in either form. Each group would find full copies as good, and
 // with full copies in all of them the links would be full. So such groups share Trials: they try together, and judge by
-// the entries of all.
+// the entries of all. A group whose links are others may go apart: see takes.
 
 const (
 	busyFrom   = 0.3  // the share of time from which processors count,
@@ -102,29 +102,6 @@ const (
 	forgotten = 1 // seconds after which a group without news is taken for one that does not lead any more
 )
 
-// waiting is an entry that is not committed; order counts the entries of all groups.
-type waiting struct {
-	index, order uint64
-	at, size     float64
-}
-
-// lane is the entries of a group, from its first large one on: groups whose entries are all small tell nothing of coding.
-type lane struct {
-	entries ring.Ring[waiting]
-	large   bool    // the group has had a large entry
-	in      bool    // the lane is one of those of processors
-	last    uint64  // the last entry proposed
-	size    float64 // and its size
-	done    uint64  // the last entry committed; none waits if it is the last one proposed
-	before  uint64  // the last entry from before the turn
-	heard   float64 // time of the last news
-}
-
-func (l *lane) waits() bool { return l.done < l.last }
-
-// old reports whether an entry from before the turn waits.
-func (l *lane) old() bool { return l.done < min(l.before, l.last) }
-
 // processors is what is known of processors, and the turns of full copies.
 type processors struct {
 	share  average // the busiest that a commit needs
@@ -141,6 +118,9 @@ type processors struct {
 	old    int     // and with one from before the turn
 	order  uint64  // entries proposed
 	swept  float64 // when lanes were looked at
+
+	since uint64 // the first entry, in order, of the present form
+	took  times  // of groups that do not go apart
 
 	*turns      // nil before the first large entry
 	coded  bool // an entry of the turn was coded
@@ -163,8 +143,8 @@ type turns struct {
 
 // turn is the entries that committed since no entry from before waited any more.
 type turn struct {
-	from  uint64 // the first entry proposed since, in order; 0: entries from before still wait
-	begun float64
+	from  uint64  // the first entry proposed since, in order; 0: entries from before still wait
+	begun float64 // or, while these wait, when the form changed
 
 	n              float64
 	busy           float64 // time in which an entry waited
@@ -194,69 +174,6 @@ func (p *processors) reset() {
 	*p = processors{share: p.share, ratio: firstRatio, trials: 1, gap: firstGap}
 }
 
-// leaves forgets a lane.
-func (p *processors) leaves(l *lane) {
-	if l.in {
-		p.lanes = slices.DeleteFunc(p.lanes, func(other *lane) bool { return other == l })
-		if p.settle(l, l.last); p.turns != nil {
-			p.clear()
-		}
-	}
-	l.entries.Clear()
-	l.in, l.last, l.done, l.before = false, 0, 0, 0
-}
-
-// settle notes that no entry of a lane up to an index waits.
-func (p *processors) settle(l *lane, index uint64) {
-	open, old := l.waits(), l.old()
-	l.done = index
-	if open && !l.waits() {
-		p.open--
-	}
-	if old && !l.old() {
-		p.old--
-	}
-}
-
-// sweep forgets lanes without news: their groups do not lead any more, or no entry of theirs can commit.
-func (p *processors) sweep(now float64) {
-	if now-p.swept < forgotten {
-		return
-	}
-	p.swept = now
-	for _, l := range slices.Clone(p.lanes) {
-		if now-l.heard >= forgotten {
-			p.leaves(l)
-		}
-	}
-}
-
-// proposed notes an entry.
-func (p *processors) proposed(l *lane, index uint64, size, now float64) {
-	if !l.large {
-		l.last, l.size = index, size
-		return
-	}
-	if p.open == 0 {
-		p.rested = max(p.rested, now-p.now)
-	}
-	p.at(now)
-	if l.heard = now; !l.in {
-		p.lanes = append(p.lanes, l)
-		l.in, l.last, l.done = true, index-1, index-1
-	}
-	if !l.waits() {
-		p.open++
-	}
-	p.order++
-	if l.last = index; p.turns != nil {
-		if l.entries.Full() && l.entries.Len() == 0 {
-			l.entries.Init(trialFlights)
-		}
-		l.entries.Push(waiting{index, p.order, p.now, size}) // of very many entries some are enough
-	}
-}
-
 // committed notes the times of entries; the time is the time of the last answer.
 func (p *processors) committed(l *lane, index uint64) {
 	if !l.in {
@@ -270,7 +187,8 @@ func (p *processors) committed(l *lane, index uint64) {
 		t.paused(max(l.entries.Front().at, p.commit), p.now)
 	}
 	for l.entries.Len() > 0 && l.entries.Front().index <= index {
-		if w := l.entries.PopFront(); t.from > 0 {
+		w := l.entries.PopFront()
+		if p.takes(l, w); t.from > 0 {
 			t.add(w, p.commit, p.now)
 			p.commit = p.now
 		}
@@ -279,9 +197,11 @@ func (p *processors) committed(l *lane, index uint64) {
 	p.clear()
 }
 
-// clear lets the turn begin once no entry from before waits.
+// clear lets the turn begin once no entry from before waits. Entries of a group without a majority may wait without end: the
+// others wait for them no longer than entries do.
 func (p *processors) clear() {
-	if p.turn.from == 0 && p.old == 0 {
+	longest := max(cmp.Or(p.known.max, longestTurn), turnTime)
+	if p.turn.from == 0 && (p.old == 0 || p.now-p.turn.begun > trialWait*longest) {
 		p.turn.from, p.turn.begun = p.order+1, p.now
 	}
 }
@@ -318,8 +238,10 @@ func (t *turn) slower(than *turn, now float64) bool {
 
 // begin begins a turn.
 func (p *processors) begin() {
-	p.turn, p.coded, p.differ, p.old = turn{}, false, false, 0
+	p.turn, p.coded, p.differ, p.old = turn{begun: p.now}, false, false, 0
+	p.since, p.took.full = p.order+1, logMean{}
 	for _, l := range p.lanes {
+		l.took.full = logMean{}
 		if l.before = l.last; l.old() {
 			p.old++
 		}
@@ -396,7 +318,6 @@ func (p *processors) wantFull(l *lane, busy, now float64) bool {
 		p.proposed(l, l.last, l.size, now)
 	}
 	p.at(now)
-	p.sweep(now)
 	p.share.add(busy, p.now, busyMemory)
 	if p.turns == nil {
 		p.turns = new(turns)
@@ -416,7 +337,7 @@ func (p *processors) wantFull(l *lane, busy, now float64) bool {
 	default:
 		p.look()
 	}
-	return p.full
+	return p.full && !p.goesApart(l)
 }
 
 // look notes the times of what is in force, and begins a trial of the other if processors count. Where

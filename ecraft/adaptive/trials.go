@@ -35,20 +35,30 @@ func (t *Trials) enter(now time.Duration) float64 {
 }
 
 func (t *Trials) proposed(l *lane, index uint64, size float64, now time.Duration) {
-	at := t.enter(now)
-	defer t.mu.Unlock()
+	at := 0.0
+	if l.large { // else no other group knows of the lane
+		at = t.enter(now)
+		defer t.mu.Unlock()
+	}
 	t.processors.proposed(l, index, size, at)
 }
 
-// answered tells the time of an answer, which is that of the commits that it brings.
+// answered tells the time of an answer, which is that of the commits that it brings. While no entry waits, it brings none.
 func (t *Trials) answered(l *lane, now time.Duration) {
+	if !l.large {
+		return
+	}
 	at := t.enter(now)
 	defer t.mu.Unlock()
-	l.heard = at
-	t.at(at)
+	if l.heard = at; t.open > 0 {
+		t.at(at)
+	}
 }
 
 func (t *Trials) committed(l *lane, index uint64) {
+	if !l.large {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.processors.committed(l, index)
@@ -71,7 +81,8 @@ func (t *Trials) codes() {
 func (t *Trials) begins(l *lane) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.leaves(l); t.alone {
+	t.leave(func(other *lane) bool { return other == l })
+	if t.alone {
 		t.reset()
 	}
 }

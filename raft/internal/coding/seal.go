@@ -66,8 +66,7 @@ func (s *sealer) seal(e *pb.Entry, data []byte) {
 	if o := s.observer(); o != nil {
 		o.Proposed(e.GetIndex(), len(data), now)
 	}
-	worth := e.GetType() == pb.EntryNormal && len(data) >= s.cfg.Threshold && s.mayCode() && (s.cfg.Veto == nil || !s.cfg.Veto(data))
-	if worth {
+	if s.worth(e.GetType(), len(data)) && (s.cfg.Veto == nil || !s.cfg.Veto(data)) {
 		plan, whole := s.assign(e.GetIndex(), len(data), now)
 		if !whole {
 			s.sealCoded(e, data, plan, now)
@@ -84,6 +83,11 @@ func (s *sealer) seal(e *pb.Entry, data []byte) {
 		return
 	}
 	e.Data = bytes.Clone(data)
+}
+
+// worth reports whether an entry of a size is to be coded. A payload may be longer than an envelope says.
+func (s *sealer) worth(typ pb.EntryType, size int) bool {
+	return typ == pb.EntryNormal && size >= s.cfg.Threshold && size <= ecraft.MaxPayload && s.mayCode()
 }
 
 // assign asks the policy for the units of each follower, and reports whether the answer

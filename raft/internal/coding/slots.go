@@ -22,7 +22,7 @@ type slots struct {
 
 // arrange gives each follower its slot, for entries from now on.
 func (s *slots) arrange() {
-	was, voted := s.members, len(s.round.Followers)
+	was, voted, begins := s.told, s.toldVoters, s.members == nil
 	s.members = nil
 	var learners []uint64
 	for _, id := range s.raft.Electorate().Everyone() {
@@ -48,6 +48,7 @@ func (s *slots) arrange() {
 	for i, id := range s.members[:voters] {
 		s.round.Followers[i] = ecraft.Member{ID: id}
 	}
+	s.told, s.toldVoters = s.members, voters
 	if o := s.observer(); o != nil {
 		now := s.now()
 		for i, id := range was {
@@ -56,7 +57,7 @@ func (s *slots) arrange() {
 			}
 		}
 		for i, id := range s.members {
-			if at := slices.Index(was, id); at < 0 || (at < voted) != (i < voters) {
+			if at := slices.Index(was, id); begins || at < 0 || (at < voted) != (i < voters) {
 				o.Joined(id, i < voters, now)
 			}
 		}
