@@ -42,9 +42,8 @@ func TestProcessWhoseDiskHangsHoldsNobodyAndEnds(t *testing.T) {
 		return kvdemo(t.Context(), "", append(verb, "--endpoints", f.sure[id], "--timeout", limit.String())...)
 	}
 	began := time.Now()
-	r := at(other, "put", "k", "while it hangs")
-	require.Zero(t, r.code, r.err)
-	t.Logf("a write took %v", time.Since(began))
+	wrote := make(chan result, 1)
+	go func() { wrote <- at(other, "put", "k", "while it hangs") }() // for as long as it takes: the process will end
 	page := func(path string) (int, string) {
 		response, err := http.Get("http://" + web[old] + path)
 		if err != nil {
@@ -54,11 +53,15 @@ func TestProcessWhoseDiskHangsHoldsNobodyAndEnds(t *testing.T) {
 		_ = response.Body.Close()
 		return response.StatusCode, string(text)
 	}
-	eventually(t, "the node is not ready", func() bool { status, _ := page("/readyz"); return status == http.StatusServiceUnavailable })
-	_, text := page("/readyz")
-	require.Contains(t, text, "the disk is late")
-	_, text = page("/metrics")
+	eventually(t, "the node is not ready, as the disk is late", func() bool {
+		status, text := page("/readyz")
+		return status == http.StatusServiceUnavailable && strings.Contains(text, "the disk is late")
+	})
+	_, text := page("/metrics")
 	require.Contains(t, text, `weft_group_late{group="1"} 1`)
+	r := <-wrote
+	require.Zero(t, r.code, r.err)
+	t.Logf("a write took %v", time.Since(began))
 
 	require.Error(t, f.nodes[old].cmd.Wait(), "it ends by itself, with status 1")
 	require.Equal(t, 1, f.nodes[old].cmd.ProcessState.ExitCode())

@@ -100,9 +100,12 @@ func TestMemberMistakes(t *testing.T) {
 
 	// A node that does not come up gets no vote, and a second attempt goes on.
 	f.nodes[4] = &ship{peer: freePort(t)}
-	r := kvdemo(t.Context(), "", "member", "add", "4", f.nodes[4].peer, "--endpoints", f.endpoints(), "--timeout", "2s")
+	var r result
+	eventually(t, "node 4 to be a learner", func() bool { // which may take the whole time of a call
+		r = kvdemo(t.Context(), "", "member", "add", "4", f.nodes[4].peer, "--endpoints", f.endpoints(), "--timeout", "2s")
+		return strings.Contains(r.err, "node 4 stays a learner of group 1")
+	})
 	require.Equal(t, exitFailure, r.code)
-	require.Contains(t, r.err, "node 4 stays a learner of group 1")
 	require.Equal(t, "learner", f.members()[4])
 	f.start(4, "--join")
 	f.do("member", "add", "4", f.nodes[4].peer)

@@ -20,12 +20,13 @@ func TestStrayNode(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	f := newFleet(t, 3, 4, "--tick", "20ms")
+	// The members keep their leader, however slow the machine is.
+	f := newFleet(t, 3, 4, "--tick", "20ms", "--election-ticks", "100")
 	f.do("put", "k", "v")
 	members := f.endpoints()
 	before := f.do("status")
 	f.nodes[4] = &ship{peer: freePort(t)}
-	f.start(4) // without --join
+	f.start(4, "--election-ticks", "10") // without --join
 	eventually(t, "the stray node to say what is wrong", func() bool {
 		text, err := os.ReadFile(f.nodes[4].log)
 		require.NoError(t, err)

@@ -20,7 +20,8 @@ var memberMistakes = []misuse{
 	}, weft.ErrAddress, "the address of node 2"},
 	{"a voter as a learner", func(t *testing.T, c *misused) error { return c.all[1].group.AddLearner(within(t), 2, "127.0.0.1:7") }, weft.ErrInvalid, "node 2 is a voter"},
 	{"a member that does not answer", func(t *testing.T, c *misused) error {
-		err := c.all[1].group.AddVoter(longer(t), 5, addressesOf(t, 5)[5])
+		at := addressesOf(t, 5)[5]
+		err := untilUnsafe(t, func() error { return c.all[1].group.AddVoter(longer(t), 5, at) })
 		require.NoError(t, c.all[2].group.Remove(within(t), 5), "it is a learner")
 		return err
 	}, weft.ErrUnsafeChange, "learner 5"},
@@ -44,7 +45,7 @@ var memberMistakes = []misuse{
 		follower, leader := notLeader(t, all)
 		third := 6 - follower.options.ID - leader.options.ID
 		follower.stop(t)
-		err := leader.group.Remove(longer(t), third)
+		err := untilUnsafe(t, func() error { return leader.group.Remove(longer(t), third) })
 		require.NoError(t, leader.group.ForceRemove(within(t), third))
 		voters, _ := leader.ids()
 		require.ElementsMatch(t, []uint64{follower.options.ID, leader.options.ID}, voters)

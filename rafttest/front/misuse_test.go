@@ -353,6 +353,16 @@ func longer(t *testing.T) context.Context {
 	return ctx
 }
 
+// untilUnsafe repeats a change of members that has not come so far, in its time, that its danger is known.
+func untilUnsafe(t *testing.T, change func() error) (err error) {
+	eventually(t, func() bool {
+		err = change()
+		require.Error(t, err)
+		return errors.Is(err, weft.ErrUnsafeChange) || !errors.Is(err, weft.ErrTimeout)
+	}, "the change is unsafe")
+	return err
+}
+
 var machineMistakes = []misuse{
 	{"an Apply that blocks", func(t *testing.T, c *misused) error {
 		release, entered := make(chan struct{}), make(chan struct{})

@@ -52,7 +52,8 @@ func directly(t *testing.T, l net.Listener, a *TCP) (*link, net.Conn) {
 func TestCallersWrite(t *testing.T) {
 	l := listen(t)
 	defer func() { require.NoError(t, l.Close()) }()
-	a, box := start(t, Config{Node: 1, Listen: "127.0.0.1:0", Peers: map[uint64]string{2: l.Addr().String()}, WriteTimeout: patience})
+	// To fill the kernel's room may take long on a busy machine, and nothing is read meanwhile.
+	a, box := start(t, Config{Node: 1, Listen: "127.0.0.1:0", Peers: map[uint64]string{2: l.Addr().String()}, WriteTimeout: time.Hour})
 	lk, c := directly(t, l, a)
 	const most = 100_000
 	sent, handedOver := uint64(1), uint64(0)
@@ -96,7 +97,7 @@ func TestCallersWrite(t *testing.T) {
 func TestCallersMeetABrokenConnection(t *testing.T) {
 	l := listen(t)
 	defer func() { require.NoError(t, l.Close()) }()
-	a, box := start(t, Config{Node: 1, Listen: "127.0.0.1:0", Peers: map[uint64]string{2: l.Addr().String()}, WriteTimeout: patience, MaxBackoff: time.Millisecond})
+	a, box := start(t, Config{Node: 1, Listen: "127.0.0.1:0", Peers: map[uint64]string{2: l.Addr().String()}, WriteTimeout: time.Hour, MaxBackoff: time.Millisecond})
 	lk, c := directly(t, l, a)
 	for n := uint64(1); ; n++ {
 		a.Send([]wire.Message{numbered(n)})

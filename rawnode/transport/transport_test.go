@@ -115,8 +115,9 @@ func TestDelivery(t *testing.T) {
 	b.Send([]wire.Message{heartbeat(2, 1)})
 	require.Equal(t, wire.ClassControl, boxA.next(t).Class())
 
+	// A frame is counted as sent once the kernel has it, when the peer may have it, too.
+	eventually(t, "all are counted", func() bool { return a.Stats().Peers[2][wire.ClassAppend].SentMessages == n })
 	sent, received := a.Stats().Peers[2][wire.ClassAppend], b.Stats().Peers[1][wire.ClassAppend]
-	require.Equal(t, uint64(n), sent.SentMessages)
 	require.Equal(t, sent.SentBytes, received.ReceivedBytes)
 	require.Equal(t, sent.SentFrames, received.ReceivedFrames)
 	require.Less(t, sent.SentBytes, uint64(100*n*n/2+100*n), "at most 100 bytes around a payload")

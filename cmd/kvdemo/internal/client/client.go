@@ -138,7 +138,9 @@ type Client struct {
 }
 
 // New makes a client, which connects at its first call.
-func New(cfg Config) (*Client, error) {
+func New(cfg Config) (*Client, error) { return open(cfg) }
+
+func open(cfg Config, more ...grpc.DialOption) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -153,7 +155,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	for _, e := range cfg.Endpoints {
 		w := newWitness(secure)
-		conn, err := grpc.NewClient("passthrough:///"+e, append(bounds(), grpc.WithTransportCredentials(w), grpc.WithDisableRetry())...)
+		conn, err := grpc.NewClient("passthrough:///"+e, append(append(bounds(), grpc.WithTransportCredentials(w), grpc.WithDisableRetry()), more...)...)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("endpoint %s: %w", e, err), c.Close())
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -165,7 +166,9 @@ func TestCallsThatNobodySeesHaveNoUnknownOutcome(t *testing.T) {
 }
 
 // A call ends a little before its client gives up.
-func TestDeadlines(t *testing.T) {
+func TestDeadlines(t *testing.T) { synctest.Test(t, callsEndBeforeTheirClients) }
+
+func callsEndBeforeTheirClients(t *testing.T) {
 	s, host := testService(t)
 	for _, c := range []struct{ timeout, margin time.Duration }{
 		{10 * time.Second, maxMargin},
@@ -175,7 +178,7 @@ func TestDeadlines(t *testing.T) {
 		_, err := s.Put(ctx, &kvpb.PutRequest{Key: "k"})
 		require.NoError(t, err)
 		deadline, _ := ctx.Deadline()
-		require.InDelta(t, c.margin, deadline.Sub(host.deadline), float64(c.margin)/2)
+		require.Equal(t, c.margin, deadline.Sub(host.deadline))
 		cancel()
 	}
 	_, err := s.Get(t.Context(), &kvpb.GetRequest{Key: "k"})

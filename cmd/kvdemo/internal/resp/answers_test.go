@@ -91,7 +91,7 @@ var answers = []answer{
 }
 
 func TestAnswersOfHashesAndSortedSets(t *testing.T) {
-	c := dial(t, listen(t, Config{Backend: newGroups(t, 1)}))
+	c := dial(t, listenAt(t, Config{Backend: newGroups(t, 1)}, stopped()))
 	for _, step := range answers {
 		require.Equal(t, step.want, ask(t, c, step.command), step.command)
 	}

@@ -21,13 +21,16 @@ import (
 // password in both versions of the protocol.
 func TestPassword(t *testing.T) {
 	address := listen(t, Config{Backend: newGroups(t, 1), Password: "a secret"})
+	dial := func(version int, o redis.Options) *redis.Client {
+		o.Addr, o.Protocol, o.MaxRetries, o.DialTimeout, o.ReadTimeout = address, version, -1, time.Minute, time.Minute
+		return redis.NewClient(&o)
+	}
 	for _, version := range []int{2, 3} {
-		c := redis.NewClient(&redis.Options{Addr: address, Protocol: version, Password: "a secret", MaxRetries: -1, ReadTimeout: time.Minute})
+		c := dial(version, redis.Options{Password: "a secret"})
 		require.NoError(t, c.Set(t.Context(), "k", "v", 0).Err())
 		require.NoError(t, c.Close())
 		for _, bad := range []redis.Options{{Password: "another"}, {Username: "ann", Password: "a secret"}, {}} {
-			bad.Addr, bad.Protocol, bad.MaxRetries = address, version, -1
-			c := redis.NewClient(&bad)
+			c := dial(version, bad)
 			require.ErrorContains(t, c.Get(t.Context(), "k").Err(), map[bool]string{true: "NOAUTH", false: "WRONGPASS"}[bad.Password == ""])
 			require.NoError(t, c.Close())
 		}

@@ -106,11 +106,21 @@ func (g *groups) Count(ctx context.Context) (int64, error) {
 }
 
 // listen starts a server and returns its address.
-func listen(t *testing.T, cfg Config) string {
+func listen(t *testing.T, cfg Config) string { return listenAt(t, cfg, time.Now) }
+
+// stopped is a clock that stands still: what is left of a time to live does not depend on how busy the machine is.
+func stopped() func() time.Time {
+	now := time.Now()
+	return func() time.Time { return now }
+}
+
+// listenAt is listen with a clock.
+func listenAt(t *testing.T, cfg Config, now func() time.Time) string {
 	cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	s := New(cfg)
+	s.now = now
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {
@@ -166,7 +176,7 @@ func (w *wire) line() string {
 
 // Replies of commands, in this order, as redis-cli would show them.
 func TestReplies(t *testing.T) {
-	address := listen(t, Config{Backend: newGroups(t, 1)})
+	address := listenAt(t, Config{Backend: newGroups(t, 1)}, stopped())
 	c := dial(t, address)
 	for _, step := range []answer{
 		{"PING", "PONG"}, {"PING hi", "hi"}, {"ECHO hi", "hi"}, {"SELECT 0", "OK"}, {"SELECT 1", "ERR there is one database, 0"},

@@ -98,6 +98,14 @@ func planPersist(args [][]byte, _ time.Time) (*plan, error) {
 	})
 }
 
+// nowAt is the time by the clock of the server that a connection is of.
+func nowAt(w redcon.Conn) time.Time {
+	if c, ok := w.Context().(*client); ok {
+		return c.server.now()
+	}
+	return time.Now()
+}
+
 func planTTL(unit time.Duration) func([][]byte, time.Time) (*plan, error) {
 	return func(args [][]byte, _ time.Time) (*plan, error) {
 		return checkKeys(&plan{actions: each(kv.ActTTL, args), reply: func(w redcon.Conn, r []kv.ActionResult) {
@@ -107,7 +115,7 @@ func planTTL(unit time.Duration) func([][]byte, time.Time) (*plan, error) {
 			case r[0].Number == 0:
 				w.WriteInt(-1)
 			default:
-				left := max(0, time.Duration(r[0].Number-time.Now().UnixMilli())*time.Millisecond)
+				left := max(0, time.Duration(r[0].Number-nowAt(w).UnixMilli())*time.Millisecond)
 				w.WriteInt64(int64((left + unit/2) / unit))
 			}
 		}})
