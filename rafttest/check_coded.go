@@ -9,6 +9,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -80,7 +81,7 @@ func (c *checker) plainLeads(n *node) {
 		return
 	}
 	for _, m := range c.s.nodes {
-		if m.disk == nil || !isMember(c.newestConf().conf, m.id) {
+		if m.disk == nil || !members.Has(c.newestConf().conf, m.id) {
 			continue
 		}
 		for _, e := range m.disk.durable.entries {

@@ -5,6 +5,7 @@ package rafttest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -15,14 +16,6 @@ import (
 type confAt struct {
 	index uint64
 	conf  *pb.ConfState
-}
-
-func isMember(c *pb.ConfState, id uint64) bool {
-	return isVoter(c, id) || slices.Contains(c.GetLearners(), id) || slices.Contains(c.GetLearnersNext(), id)
-}
-
-func isVoter(c *pb.ConfState, id uint64) bool {
-	return slices.Contains(c.GetVoters(), id) || slices.Contains(c.GetVotersOutgoing(), id)
 }
 
 func isJoint(c *pb.ConfState) bool { return len(c.GetVotersOutgoing()) > 0 }
@@ -53,14 +46,7 @@ func changeString(cc pb.ConfChangeI) string {
 
 // confOf turns a configuration in the tracker's terms into the stored form.
 func confOf(c tracker.Config, _ map[uint64]tracker.Progress) *pb.ConfState {
-	ids := func(m map[uint64]struct{}) []uint64 {
-		var out []uint64
-		for id := range m {
-			out = append(out, id)
-		}
-		slices.Sort(out)
-		return out
-	}
+	ids := func(m map[uint64]struct{}) []uint64 { return slices.Sorted(maps.Keys(m)) }
 	return &pb.ConfState{Voters: c.Voters[0].Slice(), VotersOutgoing: c.Voters[1].Slice(),
 		Learners: ids(c.Learners), LearnersNext: ids(c.LearnersNext), AutoLeave: &c.AutoLeave}
 }

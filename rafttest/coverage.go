@@ -9,6 +9,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/rafttest/internal/holdings"
 )
 
@@ -53,7 +54,7 @@ func (v *view) candidacies(live []confAt) []candidacy {
 			if k > 0 && (at.conf == nil || at.index < confs[0].index) {
 				continue
 			}
-			if !isVoter(at.conf, id) || len(at.conf.GetVoters()) == 0 || v.appliesFirst(id, im, at) {
+			if !members.Votes(at.conf, id) || len(at.conf.GetVoters()) == 0 || v.appliesFirst(id, im, at) {
 				continue
 			}
 			c := candidacy{node: id, needs: v.needs(im, at)}
@@ -157,12 +158,7 @@ func (v *view) recoverable(cands []candidacy, e entryName) error {
 // nodes with a majority of each needed voter set, and with the candidate
 // itself, holds enough units together, or has a node that released the entry.
 func (v *view) decides(c candidacy, e entryName, need int) error {
-	var all []uint64
-	for _, voters := range c.needs {
-		all = append(all, voters...)
-	}
-	slices.Sort(all)
-	all = slices.Compact(all)
+	all := members.Sorted(slices.Concat(c.needs...))
 	for subset := range 1 << len(all) {
 		if sum, ok := v.quorum(c, all, subset, e); ok && sum < need {
 			return fmt.Errorf("committed entry %d of term %d needs %d units; node %d, which may lead with majorities of %v, can end up with %d of them%s",

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/internal/members"
 )
 
 // This file is the acts and the moments of joints.
@@ -106,7 +108,7 @@ func (f *faults) stranger() {
 		return
 	}
 	for _, id := range s.allIDs() {
-		if isMember(conf, id) {
+		if members.Has(conf, id) {
 			continue
 		}
 		s.join(id)
@@ -142,7 +144,7 @@ func (f *faults) maroon(leader *node, e entryName) {
 	for _, id := range s.allIDs() {
 		switch {
 		case id == n.id:
-		case isMember(conf, id):
+		case members.Has(conf, id):
 			cc.Changes = append(cc.Changes, &pb.ConfChangeSingle{Type: pb.ConfChangeRemoveNode.Enum(), NodeId: &id})
 		default:
 			s.join(id)

@@ -6,6 +6,7 @@ package rafttest
 import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 )
@@ -92,7 +93,7 @@ func (f *faults) probe() {
 func (f *faults) probeAt(n *node) {
 	s := f.s
 	if p := n.core(); p != nil {
-		if st := p.rn.LeaseStatus(); st.On && st.Stable && !isVoter(p.conf, n.id) {
+		if st := p.rn.LeaseStatus(); st.On && st.Stable && !members.Votes(p.conf, n.id) {
 			s.leased.LearnerReads++
 		}
 		p.readOf(uint8(s.rng.IntN(s.plan.keys)), func() {})

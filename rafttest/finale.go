@@ -9,6 +9,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/rafttest/internal/holdings"
 )
 
@@ -156,7 +157,7 @@ func (f *finale) members() []*node {
 	conf := f.s.check.newestConf().conf
 	var nodes []*node
 	for _, n := range f.s.nodes {
-		if n.up() && isMember(conf, n.id) {
+		if n.up() && members.Has(conf, n.id) {
 			nodes = append(nodes, n)
 		}
 	}
@@ -229,7 +230,7 @@ func (f *finale) startMembers() {
 		enough = false // members of configurations to come may count
 	}
 	for _, n := range f.s.nodes {
-		if n.retired && isMember(newest.conf, n.id) || f.asleep[n.id] && !enough {
+		if n.retired && members.Has(newest.conf, n.id) || f.asleep[n.id] && !enough {
 			f.asleep[n.id] = false
 			n.restart()
 		}
@@ -249,7 +250,7 @@ func (f *finale) shutRemoved() {
 		}
 	}
 	for _, n := range s.running() {
-		if !isMember(newest.conf, n.id) {
+		if !members.Has(newest.conf, n.id) {
 			s.tell(n.id, "shut down: not a member")
 			n.crash(true)
 			n.retired = true
@@ -342,7 +343,7 @@ func (f *finale) stalemate() bool {
 	for _, n := range f.s.running() {
 		conf := n.proc.conf
 		term, index := end(&n.disk.live)
-		wins := isVoter(conf, n.id)
+		wins := members.Votes(conf, n.id)
 		for _, voters := range holdings.Sets(conf) {
 			_, most := holdings.Majority(voters, func(id uint64) bool {
 				v := f.s.node(id)

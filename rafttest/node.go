@@ -8,6 +8,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/internal/world"
 )
 
@@ -19,7 +20,7 @@ type machine struct {
 }
 
 // member reports whether the node is a member in the machine's configuration.
-func (m *machine) member(id uint64) bool { return isMember(m.conf, id) }
+func (m *machine) member(id uint64) bool { return members.Has(m.conf, id) }
 
 // backlog bounds the packets that wait while a process is paused.
 const backlog = 512
@@ -292,7 +293,7 @@ func (n *node) retire() {
 func (s *sim) allApplied() bool {
 	newest := s.check.newestConf()
 	for _, n := range s.nodes {
-		if isMember(newest.conf, n.id) && (n.disk == nil || n.disk.durable.state.commit < newest.index || !n.up() || n.proc.applied < newest.index) {
+		if members.Has(newest.conf, n.id) && (n.disk == nil || n.disk.durable.state.commit < newest.index || !n.up() || n.proc.applied < newest.index) {
 			return false
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/internal/world"
 )
 
@@ -68,7 +69,7 @@ func (s *sim) allKnowMembers(leader *node) bool {
 		if d == nil {
 			continue
 		}
-		if isMember(newest.conf, id) && d.durable.state.commit < newest.index {
+		if members.Has(newest.conf, id) && d.durable.state.commit < newest.index {
 			return false
 		}
 		for _, e := range d.live.entries {
@@ -197,7 +198,7 @@ func (s *sim) replaceMembers() {
 	voters := slices.Clone(conf.GetVoters())
 	var fresh []uint64
 	for _, id := range s.allIDs() {
-		if !isMember(conf, id) {
+		if !members.Has(conf, id) {
 			fresh = append(fresh, id)
 		}
 	}

@@ -17,14 +17,14 @@ import (
 // a handful of things that happen. Most mistakes in a protocol need no more, and
 // many brief runs try more such handfuls than a few long ones.
 //
-// Each run draws first which kinds of things may happen in it at all: one that has
-// few kinds has many of each. Then it draws the things: from some close together,
-// while messages and writes are under way, to some so far apart that timers run out.
+// Each run draws first which kinds of things may happen in it at all: a run of few kinds
+// has many things of each. Then it draws the times of the things: close together,
+// while messages and writes are under way, or so far apart that timers run out.
 //
 // In half of the runs messages, writes and clocks keep step: all take the same time
-// and keep their order, but for a few which are held for long. A mistake that shows
-// when so many things are late, and all others in order, is found with a
-// probability that falls with their number only, and not with the run's length.
+// and keep their order, but for a few that are held for long. The chance to find a mistake
+// that needs k late things, and order otherwise, then falls with k, and not with the
+// length of the run.
 
 // briefPlan is a seed's draws for a brief run, on top of all others.
 type briefPlan struct {
@@ -304,8 +304,8 @@ type hurryPlan struct {
 	lagMost time.Duration
 }
 
-// drawHurry makes a plan have hosts in a hurry. All nodes code: nodes without
-// coding are safe only if two changes wait for each other.
+// drawHurry draws hosts in a hurry. All nodes code, because nodes without coding are
+// safe only if each change of members waits for the one before.
 func (p *plan) drawHurry(d world.Draws) {
 	b := p.coded.brief
 	b.hurry = hurryPlan{kind: world.Pick(d, hurryKnows, hurryKnows, hurryRefuses), lag: world.Pick(d, 0, 0.2, 0.7), lagMost: d.Span(time.Millisecond, 300*time.Millisecond)}

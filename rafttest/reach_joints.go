@@ -30,7 +30,7 @@ var partyNames = [parties]string{"coding", "leases", "change", "transfer", "rest
 // jointReach counts the events of runs of joints.
 type jointReach struct {
 	jointCounts
-	// Met counts looks at the cluster at which two parties were under way.
+	// Met counts the looks at the cluster that found both of two parties under way.
 	Met [parties][parties]uint64
 }
 

@@ -10,6 +10,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/internal/theirs"
 	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/leases"
@@ -94,7 +95,7 @@ func (u *upstreamNode) ProposeConfChange(cc pb.ConfChangeI) error {
 }
 func (u *upstreamNode) ApplyConfChange(cc pb.ConfChangeI) (cs *pb.ConfState) {
 	u.do(func() { cs = u.rn.ApplyConfChange(cc) })
-	u.removed = !isMember(cs, u.id)
+	u.removed = !members.Has(cs, u.id)
 	return cs
 }
 func (u *upstreamNode) ReadIndex(rctx []byte)       { u.do(func() { u.rn.ReadIndex(rctx) }) }
@@ -113,11 +114,7 @@ func (u *upstreamNode) Advance(raft.Ready) {
 func (u *upstreamNode) Bootstrap([]raft.Peer) error { panic("rafttest: bootstrap of an upstream node") }
 
 func (u *upstreamNode) Ready() (out raft.Ready) {
-	u.do(func() {
-		rd := u.rn.Ready()
-		out = raft.Ready{HardState: rd.HardState, Entries: rd.Entries, Snapshot: rd.Snapshot, CommittedEntries: rd.CommittedEntries,
-			Messages: rd.Messages, MustSync: rd.MustSync, ReadStates: theirs.ReadStates(rd.ReadStates)}
-	})
+	u.do(func() { out = theirs.Ready(u.rn.Ready()) })
 	return out
 }
 

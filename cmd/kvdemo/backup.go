@@ -172,22 +172,17 @@ func writeExported(w *backup.Writer, x *kv.Exported) error {
 // backupWith writes a backup to a file that appears when it is complete and durable.
 func backupWith(file string, fill func(*os.File, *backupResult) error) (backupResult, error) {
 	r := backupResult{File: file}
-	f, err := os.CreateTemp(filepath.Dir(file), ".kvdemo-backup-")
+	err := createWhole(file, func(f *os.File) error {
+		err := fill(f, &r)
+		if err == nil {
+			r.Bytes, err = f.Seek(0, io.SeekEnd)
+		}
+		if err == nil {
+			err = f.Sync()
+		}
+		return err
+	})
 	if err != nil {
-		return r, err
-	}
-	err = fill(f, &r)
-	if err == nil {
-		r.Bytes, err = f.Seek(0, io.SeekEnd)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // the first error counts
 		return r, err
 	}
 	return r, files.SyncDir(filepath.Dir(file))
@@ -413,7 +408,7 @@ func (x *restore) remove(ctx context.Context, key string) error {
 	return err
 }
 
-// typed puts a hash or a sorted set, piece by piece. A key of before is removed first.
+// typed puts a hash or a sorted set, piece by piece. If the key is there, it is removed first.
 func (x *restore) typed(ctx context.Context, e backup.Entry, ttl uint64, value io.Reader, digest hash.Hash) error {
 	b, err := io.ReadAll(value)
 	if err != nil {

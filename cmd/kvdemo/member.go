@@ -129,22 +129,18 @@ func memberVerb(use, short string, args int, do func(ctx context.Context, c *cli
 		Use:   use,
 		Short: short,
 		Args:  cobra.ExactArgs(args),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := nodeID(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
-				resp, err := do(ctx, c, id, args[1:])
-				if err != nil {
-					return err
-				}
-				return f.printMembers(cmd, resp)
-			})
-		},
 	}
-	f.add(cmd)
-	return cmd
+	return f.runs(cmd, func(ctx context.Context, c *client.Client, args []string) error {
+		id, err := nodeID(cmd, args[0])
+		if err != nil {
+			return err
+		}
+		resp, err := do(ctx, c, id, args[1:])
+		if err != nil {
+			return err
+		}
+		return f.printMembers(cmd, resp)
+	})
 }
 
 func newMemberAdd() *cobra.Command {
@@ -195,22 +191,18 @@ func newTransfer() *cobra.Command {
 		Use:   "transfer ID",
 		Short: "Make a node the leader, of one group or of all",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			to, err := nodeID(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
-				if _, err := client.Admin(ctx, c, kvpb.AdminClient.Transfer, &kvpb.TransferRequest{Group: group, To: to}); err != nil {
-					return err
-				}
-				return f.print(cmd, transferResult{Leader: to, Group: group})
-			})
-		},
 	}
-	f.add(cmd)
 	cmd.Flags().Uint64Var(&group, "group", 0, "of this group only (0: all)")
-	return cmd
+	return f.runs(cmd, func(ctx context.Context, c *client.Client, args []string) error {
+		to, err := nodeID(cmd, args[0])
+		if err == nil {
+			_, err = client.Admin(ctx, c, kvpb.AdminClient.Transfer, &kvpb.TransferRequest{Group: group, To: to})
+		}
+		if err != nil {
+			return err
+		}
+		return f.print(cmd, transferResult{Leader: to, Group: group})
+	})
 }
 
 func newSnapshot() *cobra.Command {

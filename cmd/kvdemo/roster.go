@@ -69,7 +69,7 @@ func newRosterName() *cobra.Command {
 
 func newRosterUnname() *cobra.Command {
 	var span string
-	cmd := rosterVerb("unname [NODE...]", "Have nodes answer reads no more: these, or all that were named", nil,
+	cmd := rosterVerb("unname [NODE...]", "Have nodes answer reads no more: these, or all that were named", cobra.ArbitraryArgs,
 		func(ctx context.Context, c *client.Client, nodes []uint64) (settled, error) {
 			req := &kvpb.UnnameRespondersRequest{Nodes: nodes}
 			if span != "" {
@@ -105,31 +105,22 @@ type settled func(groupRoster) bool
 // prints them.
 func rosterVerb(use, short string, args cobra.PositionalArgs, do func(context.Context, *client.Client, []uint64) (settled, error)) *cobra.Command {
 	var f clientFlags
-	cmd := &cobra.Command{
-		Use: use, Short: short, Args: args,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var nodes []uint64
-			for _, arg := range args {
-				id, err := nodeID(cmd, arg)
-				if err != nil {
-					return err
-				}
-				nodes = append(nodes, id)
+	cmd := &cobra.Command{Use: use, Short: short, Args: args}
+	return f.runs(cmd, func(ctx context.Context, c *client.Client, args []string) error {
+		var nodes []uint64
+		for _, arg := range args {
+			id, err := nodeID(cmd, arg)
+			if err != nil {
+				return err
 			}
-			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
-				done, err := do(ctx, c, nodes)
-				if err != nil {
-					return err
-				}
-				return f.waitAndPrint(ctx, cmd, c, done)
-			})
-		},
-	}
-	if args == nil {
-		cmd.Args = cobra.ArbitraryArgs
-	}
-	f.add(cmd)
-	return cmd
+			nodes = append(nodes, id)
+		}
+		done, err := do(ctx, c, nodes)
+		if err != nil {
+			return err
+		}
+		return f.waitAndPrint(ctx, cmd, c, done)
+	})
 }
 
 const spanHelp = "keys from:to, without to; an empty side is the beginning or the end of all keys"

@@ -32,22 +32,17 @@ func newRosterTuner() *cobra.Command {
 		Example: "  kvdemo roster tuner watch\n" +
 			"  kvdemo roster show",
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			mode, ok := tunerModes[args[0]]
-			if !ok {
-				return fmt.Errorf("tuner: %q, want on, watch or off; %w", args[0], errUsage)
-			}
-			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
-				_, err := client.Admin(ctx, c, kvpb.AdminClient.SwitchTuner, &kvpb.SwitchTunerRequest{Mode: mode})
-				if err != nil {
-					return err
-				}
-				return f.waitAndPrint(ctx, cmd, c, func(r groupRoster) bool { return r.Tuner.mode() == args[0] })
-			})
-		},
 	}
-	f.add(cmd)
-	return cmd
+	return f.runs(cmd, func(ctx context.Context, c *client.Client, args []string) error {
+		mode, ok := tunerModes[args[0]]
+		if !ok {
+			return fmt.Errorf("tuner: %q, want on, watch or off; %w", args[0], errUsage)
+		}
+		if _, err := client.Admin(ctx, c, kvpb.AdminClient.SwitchTuner, &kvpb.SwitchTunerRequest{Mode: mode}); err != nil {
+			return err
+		}
+		return f.waitAndPrint(ctx, cmd, c, func(r groupRoster) bool { return r.Tuner.mode() == args[0] })
+	})
 }
 
 // tunerResult is the tuner of a group in the output of roster and status --json.

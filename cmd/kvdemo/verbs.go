@@ -130,59 +130,58 @@ func newGet() *cobra.Command {
 		Short: "Print the value of a key, or write it to a file",
 		Long:  "get prints the value of a key, or writes it to a file.\n\n" + policyHelp,
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			req := &kvpb.GetRequest{Key: args[0], Policy: policy.policy, Revision: revision}
-			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
-				if f.json && file == "" {
-					resp, err := c.Get(ctx, req)
-					if err != nil {
-						return err
-					}
-					return f.print(cmd, getResult{
-						Key: args[0], Value: resp.GetValue(), place: placeOf(resp.GetPosition()), Changed: resp.GetRevision(), Served: resp.GetServed(),
-					})
-				}
-				head, err := getTo(ctx, c, req, file, cmd.OutOrStdout())
-				if err == nil && verbose {
-					fmt.Fprintln(cmd.ErrOrStderr(), servedBy(head.GetServed()))
-				}
-				if err == nil && revision {
-					fmt.Fprintf(cmd.ErrOrStderr(), "changed%v\n", place{head.GetPosition().GetGroup(), head.GetRevision()})
-				}
-				return err
-			})
-		},
 	}
-	f.add(cmd)
 	cmd.Flags().StringVarP(&file, "file", "f", "", "write the value to this file")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "say on standard error what served the read")
 	cmd.Flags().BoolVar(&revision, "revision", false, "say at which revision the key was changed last, for put --if-revision: on standard error, or as \"changed\" with --json")
 	policy.add(cmd)
-	return cmd
+	return f.runs(cmd, func(ctx context.Context, c *client.Client, args []string) error {
+		req := &kvpb.GetRequest{Key: args[0], Policy: policy.policy, Revision: revision}
+		if f.json && file == "" {
+			resp, err := c.Get(ctx, req)
+			if err != nil {
+				return err
+			}
+			return f.print(cmd, getResult{
+				Key: args[0], Value: resp.GetValue(), place: placeOf(resp.GetPosition()), Changed: resp.GetRevision(), Served: resp.GetServed(),
+			})
+		}
+		head, err := getTo(ctx, c, req, file, cmd.OutOrStdout())
+		if err == nil && verbose {
+			fmt.Fprintln(cmd.ErrOrStderr(), servedBy(head.GetServed()))
+		}
+		if err == nil && revision {
+			fmt.Fprintf(cmd.ErrOrStderr(), "changed%v\n", place{head.GetPosition().GetGroup(), head.GetRevision()})
+		}
+		return err
+	})
 }
 
 // getTo writes a value to out, or to a file, and returns what came before the value.
-func getTo(ctx context.Context, c *client.Client, req *kvpb.GetRequest, file string, out io.Writer) (*kvpb.ReadChunk, error) {
+func getTo(ctx context.Context, c *client.Client, req *kvpb.GetRequest, file string, out io.Writer) (head *kvpb.ReadChunk, err error) {
 	if file == "" {
 		return c.GetTo(ctx, req, out)
 	}
-	return getFile(ctx, c, req, file)
+	err = createWhole(file, func(f *os.File) (err error) {
+		head, err = c.GetTo(ctx, req, f)
+		return errors.Join(err, f.Chmod(0o644))
+	})
+	return head, err
 }
 
-// getFile writes a value to a file, which is there only when it is complete.
-func getFile(ctx context.Context, c *client.Client, req *kvpb.GetRequest, file string) (*kvpb.ReadChunk, error) {
-	f, err := os.CreateTemp(filepath.Dir(file), ".kvdemo-get-")
+// createWhole writes a file, which is there only when it is complete.
+func createWhole(file string, fill func(*os.File) error) error {
+	f, err := os.CreateTemp(filepath.Dir(file), ".kvdemo-")
 	if err != nil {
-		return nil, fmt.Errorf("--file: %w", err)
+		return err
 	}
-	head, err := c.GetTo(ctx, req, f)
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
+	if err = errors.Join(fill(f), f.Close()); err == nil {
 		err = os.Rename(f.Name(), file)
 	}
 	if err != nil {
 		_ = os.Remove(f.Name()) // the first error counts
 	}
-	return head, err
+	return err
 }
 
 func newDel() *cobra.Command {

@@ -40,26 +40,22 @@ func newLeaderWeight() *cobra.Command {
 			"1000; 0: only if no other node can lead. A leader hands over to a node that is as fast and has a larger\n" +
 			"weight. A node that starts again has the weight of serve --leader-weight.",
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			req := &kvpb.SetLeaderWeightRequest{Group: group}
-			if len(args) > 0 {
-				weight, err := strconv.ParseUint(args[0], 10, 32)
-				if err != nil || weight > rawnode.MaxLeaderWeight {
-					return fmt.Errorf("WEIGHT: %s, want 0 to %d; %w", args[0], rawnode.MaxLeaderWeight, errUsage)
-				}
-				req.Weight = new(uint32(weight))
-			}
-			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
-				t := f.table(cmd, "ENDPOINT", "NODE", "WEIGHT", "SYNC", "TURN", "WAIT", "SEND", "STALLED")
-				return rowsOf(t, client.AdminAt(ctx, c, kvpb.AdminClient.SetLeaderWeight, req), func(endpoint string, resp *kvpb.SetLeaderWeightResponse) error {
-					return weightRow(t, endpoint, resp)
-				})
-			})
-		},
 	}
-	f.add(cmd)
 	cmd.Flags().Uint64Var(&group, "group", 0, "the weight in one group (0: in all groups without a weight of their own)")
-	return cmd
+	return f.runs(cmd, func(ctx context.Context, c *client.Client, args []string) error {
+		req := &kvpb.SetLeaderWeightRequest{Group: group}
+		if len(args) > 0 {
+			weight, err := strconv.ParseUint(args[0], 10, 32)
+			if err != nil || weight > rawnode.MaxLeaderWeight {
+				return fmt.Errorf("WEIGHT: %s, want 0 to %d; %w", args[0], rawnode.MaxLeaderWeight, errUsage)
+			}
+			req.Weight = new(uint32(weight))
+		}
+		t := f.table(cmd, "ENDPOINT", "NODE", "WEIGHT", "SYNC", "TURN", "WAIT", "SEND", "STALLED")
+		return rowsOf(t, client.AdminAt(ctx, c, kvpb.AdminClient.SetLeaderWeight, req), func(endpoint string, resp *kvpb.SetLeaderWeightResponse) error {
+			return weightRow(t, endpoint, resp)
+		})
+	})
 }
 
 // weightRow prints what a node says of itself.

@@ -124,7 +124,7 @@ func (k *Keeper) exchange(now time.Time) {
 				k.book.dialAgain(id) // nobody has answered at the other address
 			}
 			a.hints = max(0, a.hints-1)
-			if m, ok := k.message(id, n); ok {
+			if m, ok := k.book.message(id, n); ok {
 				messages = append(messages, m)
 			}
 		}
@@ -153,8 +153,6 @@ func (a *acquaintance) due(sum uint64, now time.Time, interval time.Duration) (n
 	a.owed, a.told, a.sentAt = false, sum, now
 	return note{Sum: sum}, true
 }
-
-func (k *Keeper) message(to uint64, n note) (wire.Message, bool) { return k.book.message(to, n) }
 
 func (b *Book) message(to uint64, n note) (wire.Message, bool) {
 	data, err := json.Marshal(n)
@@ -209,7 +207,7 @@ func (k *Keeper) answer(to, has uint64) {
 	if sum == has {
 		return
 	}
-	if m, ok := k.message(to, note{Sum: sum, Facts: &facts}); ok {
+	if m, ok := k.book.message(to, note{Sum: sum, Facts: &facts}); ok {
 		k.node.Send([]wire.Message{m})
 	}
 }

@@ -54,7 +54,7 @@ func (f Files) Load(now time.Time) (*Credentials, error) {
 	}
 	var blocks []byte
 	for _, cert := range chain {
-		blocks = append(blocks, pem.EncodeToMemory(&pem.Block{Type: certBlock, Bytes: cert.Raw})...)
+		blocks = append(blocks, encodeCert(cert)...)
 	}
 	if c.Certificate, err = tls.X509KeyPair(blocks, key); err != nil {
 		return nil, fmt.Errorf("%w: key file %s for certificate file %s: %w", ErrInvalid, f.Key, f.Cert, err)

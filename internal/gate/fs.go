@@ -91,20 +91,17 @@ type gateFile struct {
 }
 
 func (f *gateFile) Write(p []byte) (int, error) {
-	n := 0
-	err := f.gate.do("write "+f.name, func() error {
-		m, err := f.File.Write(p[n:])
-		n += m
-		f.gate.written.Add(uint64(m))
-		return err
-	})
-	return n, err
+	return f.all(func(n int) (int, error) { return f.File.Write(p[n:]) })
 }
 
 func (f *gateFile) WriteAt(p []byte, off int64) (int, error) {
-	n := 0
-	err := f.gate.do("write "+f.name, func() error {
-		m, err := f.File.WriteAt(p[n:], off+int64(n))
+	return f.all(func(n int) (int, error) { return f.File.WriteAt(p[n:], off+int64(n)) })
+}
+
+// all writes what is left behind n bytes, again and again.
+func (f *gateFile) all(write func(n int) (int, error)) (n int, err error) {
+	err = f.gate.do("write "+f.name, func() error {
+		m, err := write(n)
 		n += m
 		f.gate.written.Add(uint64(m))
 		return err

@@ -70,7 +70,7 @@ type Node struct {
 	past process.Usage    // of processes that are gone, as far as it was read
 }
 
-// patience is how long a step may take that needs nothing but time.
+// patience bounds the wait for a step that a healthy cluster takes by itself.
 const patience = 60 * time.Second
 
 // startAttempts is how often ports are chosen, as another program may take one.

@@ -30,12 +30,12 @@ type processorLooks struct {
 	mu     sync.Mutex
 	at     time.Time
 	own    time.Duration
-	system systemTime
+	system Machine
 	share  float64
 }
 
-// systemTime is the time of all processors of a machine since its start, in any unit.
-type systemTime struct{ busy, all float64 }
+// Machine is the time of all processors of a machine since its start, of any process.
+type Machine struct{ Busy, All time.Duration }
 
 func (l *processorLooks) busy(now time.Time) float64 {
 	l.mu.Lock()
@@ -45,9 +45,9 @@ func (l *processorLooks) busy(now time.Time) float64 {
 		return l.share
 	}
 	first := l.at.IsZero()
-	own, system := OwnCPU(), machineTime()
+	own, system := OwnCPU(), MachineTime()
 	share := shareOf((own - l.own).Seconds(), passed.Seconds()*float64(runtime.GOMAXPROCS(0)))
-	share = max(share, shareOf(system.busy-l.system.busy, system.all-l.system.all))
+	share = max(share, shareOf((system.Busy-l.system.Busy).Seconds(), (system.All-l.system.All).Seconds()))
 	l.at, l.own, l.system = now, own, system
 	if !first {
 		l.share += (share - l.share) * busyGain

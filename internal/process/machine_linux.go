@@ -7,14 +7,18 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// machineTime reads the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq
+// machineTick is the unit of /proc/stat, for all programs of Linux.
+const machineTick = 10 * time.Millisecond
+
+// MachineTime reads the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq
 // and steal, of all processors. Without the line the time is zero.
-func machineTime() systemTime {
+func MachineTime() Machine {
 	f, err := os.Open("/proc/stat")
 	if err != nil {
-		return systemTime{}
+		return Machine{}
 	}
 	defer func() { _ = f.Close() }() // only read
 	var buf [512]byte                // the line has less than 200 bytes
@@ -23,23 +27,24 @@ func machineTime() systemTime {
 	return parseMachineTime(line)
 }
 
-func parseMachineTime(line string) (t systemTime) {
+func parseMachineTime(line string) (t Machine) {
 	const idle, iowait, steal = 3, 4, 7
 	fields := strings.Fields(line)
 	if len(fields) <= steal || fields[0] != "cpu" {
-		return systemTime{}
+		return Machine{}
 	}
 	for i, f := range fields[1:] {
-		x, err := strconv.ParseFloat(f, 64)
+		n, err := strconv.ParseInt(f, 10, 64)
 		if err != nil {
-			return systemTime{}
+			return Machine{}
 		}
 		if i > steal {
 			break // time of guests is in the user's, too
 		}
-		t.all += x
+		x := time.Duration(n) * machineTick
+		t.All += x
 		if i != idle && i != iowait {
-			t.busy += x
+			t.Busy += x
 		}
 	}
 	return t

@@ -13,11 +13,9 @@ import (
 	"strings"
 )
 
-// printCycles says which files need each other, all of them and the plain ones.
+// printCycles says which plain files of package raft need each other.
 func printCycles(w io.Writer, p *pkg) {
 	fmt.Fprintln(w, "FILES OF PACKAGE RAFT THAT NEED EACH OTHER\t")
-	all := largest(p.needs(func(string) bool { return true }))
-	fmt.Fprintf(w, "largest cycle, of so many files\t%d\t%d\n", len(all), len(p.files))
 	n := 0
 	for f := range p.files {
 		if !isCoded(f) {

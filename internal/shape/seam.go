@@ -14,16 +14,14 @@ import (
 	"strings"
 )
 
-// The seam stands between plain Raft and its extensions. Two layouts are known:
-// extensions in files coded*.go of package raft, and extensions in packages
-// under raft/internal, reached through interfaces of package raft.
-
+// extensions has the packages of the extensions. The seam stands between them and plain Raft: the
+// interfaces of package raft through which it reaches them.
 const extensions = "raft/internal"
 
 // isCoded reports whether a file of package raft belongs to an extension, or to the
 // seam: the page, what fills it in, and what is carried out and shown there.
 func isCoded(file string) bool {
-	return file == "perform.go" || file == "shown.go" || slices.ContainsFunc([]string{"coded", "extension", "coding_", "leases_"},
+	return file == "perform.go" || file == "shown.go" || slices.ContainsFunc([]string{"extension", "coding_", "leases_"},
 		func(prefix string) bool { return strings.HasPrefix(file, prefix) })
 }
 

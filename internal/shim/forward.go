@@ -152,9 +152,6 @@ const (
 	environmentDefault = "defaultCoding = \"off\"\n"
 )
 
-// leasesSource is the file about leases in a shim.
-func leasesSource(pkg string) ([]byte, error) { return inPackage(pkg, leasesEnvironment) }
-
 // inPackage returns a source of package environment as one of another package.
 func inPackage(pkg, source string) ([]byte, error) {
 	_, code, ok := strings.Cut(source, environmentPackage)

@@ -173,7 +173,7 @@ func writeRoot(res Result, coding int) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("shim: generated %s: %w", environmentFile, err)
 	}
-	leased, err := leasesSource(theirs.pkg)
+	leased, err := inPackage(theirs.pkg, leasesEnvironment)
 	if err != nil {
 		return 0, fmt.Errorf("shim: generated %s: %w", leasesFile, err)
 	}

@@ -126,7 +126,7 @@ func TestEnvironmentSource(t *testing.T) {
 	} {
 		require.Contains(t, leasesEnvironment, fmt.Sprintf("%s = %q\n", name, value))
 	}
-	leased, err := leasesSource("raft")
+	leased, err := inPackage("raft", leasesEnvironment)
 	require.NoError(t, err)
 	_, leasesCode, _ := strings.Cut(leasesEnvironment, environmentPackage)
 	require.Equal(t, generated+"\n\npackage raft\n"+leasesCode, string(leased))

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package theirs translates what is given to this module's library into what
-// upstream's, go.etcd.io/raft, takes.
+// upstream's, go.etcd.io/raft, takes, and what upstream's gives into what this module's gives.
 package theirs
 
 import (
@@ -30,6 +30,16 @@ func Config(c *raft.Config) *upstream.Config {
 		DisableConfChangeValidation: c.DisableConfChangeValidation,
 		StepDownOnRemoval:           c.StepDownOnRemoval,
 	}
+}
+
+// Ready returns upstream's Ready as ours.
+func Ready(rd upstream.Ready) raft.Ready {
+	out := raft.Ready{HardState: rd.HardState, Entries: rd.Entries, Snapshot: rd.Snapshot, CommittedEntries: rd.CommittedEntries,
+		Messages: rd.Messages, MustSync: rd.MustSync, ReadStates: ReadStates(rd.ReadStates)}
+	if rd.SoftState != nil {
+		out.SoftState = &raft.SoftState{Lead: rd.Lead, RaftState: raft.StateType(rd.RaftState)}
+	}
+	return out
 }
 
 // ReadStates returns upstream's read states as ours.

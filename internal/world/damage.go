@@ -9,6 +9,8 @@ import (
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weftraft/weft/internal/dirlock"
 )
 
 // Damage is a file with other bytes than were written and synced.
@@ -65,11 +67,7 @@ func (d *Disk) replace(path string, content []byte) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	dir, err := d.files.OpenDir(d.files.PathDir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return dirlock.Sync(d.files, d.files.PathDir(path))
 }
 
 // Copy returns a copy of the files, without faults.

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,7 +27,7 @@ type benchOptions struct {
 }
 
 func benchCommand() *cobra.Command {
-	o := benchOptions{Config: bench.Config{Links: []int64{100e6, 1e9, 0}}}
+	var o benchOptions
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure etcd as released beside etcd on Weft",
@@ -41,7 +39,7 @@ func benchCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntSliceVar(&o.Members, "members", []int{3, 5}, "sizes of clusters, 1 to 9")
-	f.Var((*rates)(&o.Links), "links", "bits a second that a member sends, and receives, at most (0: no bound)")
+	f.Int64SliceVar(&o.Links, "links", []int64{100e6, 1e9, 0}, "bits a second that a member sends, and receives, at most (0: no bound)")
 	f.IntSliceVar(&o.Sizes, "sizes", []int{1 << 10, 4 << 10, 64 << 10, 256 << 10, 1 << 20}, "bytes of a value, 1 to 1048576")
 	f.IntSliceVar(&o.Clients, "clients", []int{1, 16}, "numbers of clients, 1 to 1000")
 	f.IntVar(&o.Rounds, "rounds", lab.LeastRounds, fmt.Sprintf("how often each load is put on each side, in turns; 1 or more, with --out %d or more", lab.LeastRounds))
@@ -158,29 +156,4 @@ func sides(upstream, weft string, coding int) []bench.Side {
 		{Name: "Weft", About: "the same sources on Weft, coding off.", Program: weft, Env: []string{shim.CodingVariable + "=off"}},
 		{Name: "coded", About: "the same program as before, with `" + on + "`.", Program: weft, Env: []string{on}, Codes: true},
 	}
-}
-
-// rates are numbers of bits a second, as a flag.
-type rates []int64
-
-func (r *rates) Type() string { return "rates" }
-
-func (r *rates) String() string {
-	var all []string
-	for _, rate := range *r {
-		all = append(all, strconv.FormatInt(rate, 10))
-	}
-	return strings.Join(all, ",")
-}
-
-func (r *rates) Set(text string) error {
-	*r = nil
-	for word := range strings.SplitSeq(text, ",") {
-		rate, err := strconv.ParseInt(strings.TrimSpace(word), 10, 64)
-		if err != nil {
-			return fmt.Errorf("%q, want whole numbers of bits a second, such as 100000000, separated by commas", word)
-		}
-		*r = append(*r, rate)
-	}
-	return nil
 }

@@ -49,11 +49,11 @@ func TestBenchMeasuresEachRowOnce(t *testing.T) {
 
 func TestBenchNamesMistakes(t *testing.T) {
 	for says, args := range map[string][]string{
-		`"fast", want whole numbers of bits a second`: {"--links=100000000,fast"},
-		"--members: [0], want numbers of 1 to 9":      {"--members=0"},
-		"Kind is \"wire\"":                            {"--network=wire"},
-		"--out: 4 rounds, want 5 or more":             {"--rounds=4", "--out=report.md"},
-		"--out: 1 rounds, want 5 or more":             {"--quick", "--out=report.md"},
+		`"100000000,fast" for "--links"`:         {"--links=100000000,fast"},
+		"--members: [0], want numbers of 1 to 9": {"--members=0"},
+		"Kind is \"wire\"":                       {"--network=wire"},
+		"--out: 4 rounds, want 5 or more":        {"--rounds=4", "--out=report.md"},
+		"--out: 1 rounds, want 5 or more":        {"--quick", "--out=report.md"},
 	} {
 		cmd := command()
 		cmd.SetArgs(append([]string{"bench"}, args...))

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,36 +15,11 @@ import (
 	"github.com/weftraft/weft/rafttest/etcd/live"
 )
 
-// firstPort is the first port that a live cluster tries: below the ports that systems give to
-// outgoing connections, and different for most runs at the same time.
-func firstPort() int { return 21000 + os.Getpid()%10*1000 }
-
 // liveTimeout is far above the duration of a run, about a minute.
 const liveTimeout = 8 * time.Minute
 
-// liveCluster runs etcd processes on a single core under faults.
-func liveCluster(ctx context.Context, w *workdir, o options) []row {
-	return []row{played(ctx, w, o, "live cluster under kill -9", live.Run, 0, o.core)}
-}
-
-// mixedCluster is liveCluster with members on both cores. At each start a member changes its core
-// and keeps its disk.
-func mixedCluster(ctx context.Context, w *workdir, o options) []row {
-	return []row{played(ctx, w, o, "live cluster, members change cores", live.Run, 0, coreWeft, coreUpstream)}
-}
-
 // largest is the size of the largest values where coding is on.
 const largest = 64 << 10
-
-// codedCluster runs the faults with coding on.
-func codedCluster(ctx context.Context, w *workdir, o options) []row {
-	return []row{played(ctx, w, o, "live cluster"+codedFrom(o), live.Run, largest, coreCoded)}
-}
-
-// rollingCluster upgrades a cluster from upstream's library to coding and back.
-func rollingCluster(ctx context.Context, w *workdir, o options) []row {
-	return []row{played(ctx, w, o, "rolling upgrade and downgrade"+codedFrom(o), live.Roll, largest, coreUpstream, coreCoded)}
-}
 
 // leasedCluster runs the faults of leases: kill -9, SIGSTOP and steps of clocks.
 func leasedCluster(ctx context.Context, w *workdir, o options) []row {
@@ -85,7 +59,7 @@ func runReads(ctx context.Context, w *workdir, core, binary string) (live.ReadsR
 	defer cancel()
 	return live.Reads(ctx, live.Options{
 		Binaries: []string{binary}, Env: w.env(core), Leased: hasLeases(core), Dir: w.path("live", "reads-"+core),
-		FirstPort: firstPort(), Progress: func(line string) { progress("  %s", line) },
+		Progress: func(line string) { progress("  %s", line) },
 	})
 }
 
@@ -107,27 +81,38 @@ func rowFor(name, core string, run func() (fmt.Stringer, error)) row {
 	return r
 }
 
-// played is the row of a scenario whose members take turns with these cores.
-func played(ctx context.Context, w *workdir, o options, name string, play scenario, largest int, cores ...string) row {
-	core := strings.Join(cores, "+")
-	return rowFor(name, core, func() (fmt.Stringer, error) {
-		var binaries, env []string
-		for _, core := range cores {
-			env = append(env, w.env(core)...)
-			binary, err := w.buildServer(ctx, core, "etcd-"+library(core))
-			if err != nil {
-				return nil, err
-			}
-			binaries = append(binaries, binary)
+// played runs a scenario on members that take turns with these cores; without any, all members have
+// the core of the run.
+func played(name string, play scenario, cores ...string) func(context.Context, *workdir, options) []row {
+	return func(ctx context.Context, w *workdir, o options) []row {
+		cores, name := cores, name
+		if len(cores) == 0 {
+			cores = []string{o.core}
 		}
-		return runLive(ctx, w, play, live.Options{Seed: o.seed, Largest: largest, Binaries: binaries, Env: env, Coded: slices.Contains(cores, coreCoded)}, core)
-	})
+		cluster := live.Options{Seed: o.seed}
+		if slices.Contains(cores, coreCoded) {
+			cluster.Coded, cluster.Largest = true, largest
+			name += codedFrom(o)
+		}
+		core := strings.Join(cores, "+")
+		return []row{rowFor(name, core, func() (fmt.Stringer, error) {
+			for _, core := range cores {
+				cluster.Env = append(cluster.Env, w.env(core)...)
+				binary, err := w.buildServer(ctx, core, "etcd-"+library(core))
+				if err != nil {
+					return nil, err
+				}
+				cluster.Binaries = append(cluster.Binaries, binary)
+			}
+			return runLive(ctx, w, play, cluster, core)
+		})}
+	}
 }
 
 func runLive(ctx context.Context, w *workdir, play scenario, o live.Options, name string) (live.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
 	defer cancel()
-	o.Dir, o.FirstPort = w.path("live", name), firstPort()
+	o.Dir = w.path("live", name)
 	o.Progress = func(line string) { progress("  %s", line) }
 	report, err := play(ctx, o)
 	if err != nil {

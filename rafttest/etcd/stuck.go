@@ -59,8 +59,3 @@ func hungDisks(ctx context.Context, w *workdir, o options) []row {
 		return runLive(ctx, w, live.Hangs, live.Options{Seed: o.seed, Binaries: []string{binary}, Stuck: stuckVariable}, "stuck")
 	})}
 }
-
-// weighedCluster gives weights to members.
-func weighedCluster(ctx context.Context, w *workdir, o options) []row {
-	return []row{played(ctx, w, o, "live cluster with weights", live.Weights, 0, coreWeft)}
-}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/internal/shim"
+	"github.com/weftraft/weft/rafttest/etcd/live"
 )
 
 // step is a part of the run, and returns a row of the table for each package or scenario.
@@ -55,8 +56,13 @@ func stages(full bool) [][][]step {
 			{onWeft("leased-integration", leased(integration))},
 		},
 		{{
-			onBoth("live", liveCluster), onWeft("mixed", mixedCluster), onWeft("coded-live", codedCluster), onWeft("coded-rolling", rollingCluster),
-			onWeft("leased-live", leasedCluster), onWeft("stuck", hungDisks), onWeft("weights", weighedCluster), onBoth("reads", readCosts),
+			onBoth("live", played("live cluster under kill -9", live.Run)),
+			// At each start a member changes its core and keeps its disk.
+			onWeft("mixed", played("live cluster, members change cores", live.Run, coreWeft, coreUpstream)),
+			onWeft("coded-live", played("live cluster", live.Run, coreCoded)),
+			onWeft("coded-rolling", played("rolling upgrade and downgrade", live.Roll, coreUpstream, coreCoded)),
+			onWeft("leased-live", leasedCluster), onWeft("stuck", hungDisks),
+			onWeft("weights", played("live cluster with weights", live.Weights, coreWeft)), onBoth("reads", readCosts),
 		}},
 	}
 }
@@ -64,11 +70,7 @@ func stages(full bool) [][][]step {
 // coded runs tests on a shim that turns coding on.
 func coded(chosen []selection) func(context.Context, *workdir, options) []row {
 	return func(ctx context.Context, w *workdir, o options) []row {
-		rows := runTests(ctx, w, coreCoded, withoutOneDisk(chosen, o.coding))
-		for i := range rows {
-			rows[i].Name += codedFrom(o)
-		}
-		return rows
+		return called(codedFrom(o), runTests(ctx, w, coreCoded, withoutOneDisk(chosen, o.coding)))
 	}
 }
 
@@ -98,11 +100,7 @@ func without(chosen []selection, names []string) []selection {
 // leased runs tests on a shim that turns roster leases on.
 func leased(chosen []selection) func(context.Context, *workdir, options) []row {
 	return func(ctx context.Context, w *workdir, o options) []row {
-		rows := runTests(ctx, w, coreLeased, without(chosen, append(slices.Clone(readsAsSigns), noPreVote...)))
-		for i := range rows {
-			rows[i].Name += withLeases
-		}
-		return rows
+		return called(withLeases, runTests(ctx, w, coreLeased, without(chosen, append(slices.Clone(readsAsSigns), noPreVote...))))
 	}
 }
 
@@ -124,12 +122,16 @@ var noPreVote = []string{"TestApplyConfigChangeUpdatesConsistIndex", "TestProces
 
 // leaderLeased runs the tests that contradict responders with the leader's lease alone.
 func leaderLeased(ctx context.Context, w *workdir, o options) []row {
-	rows := runTests(ctx, w, coreLeaderLeased, []selection{
+	return called(", with the leader's lease alone", runTests(ctx, w, coreLeaderLeased, []selection{
 		{path: testsPath + "/integration", only: readsAsSigns[1:]},
 		{path: testsPath + "/integration/clientv3/connectivity", only: readsAsSigns[:1]},
-	})
+	}))
+}
+
+// called adds words to the names of rows.
+func called(words string, rows []row) []row {
 	for i := range rows {
-		rows[i].Name += ", with the leader's lease alone"
+		rows[i].Name += words
 	}
 	return rows
 }

@@ -12,12 +12,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/rafttest/internal/holdings"
 )
 
-// check returns what is wrong in a world, or "". Only what the last act may have broken
-// is looked at.
+// check returns what is wrong in a world, or "". It looks only at the invariants that the last
+// act can break.
 func (w *world) check() string {
 	if w.broken != "" {
 		return w.broken
@@ -206,7 +207,7 @@ func (w *world) learned(n *state) (list []candidacy) {
 		if m == nil || !m.up || !n.up || m.applied <= n.applied || m.applied > n.disk.last() || proto.Equal(m.conf, n.conf) {
 			continue
 		}
-		if n.disk.termAt(m.applied) == m.disk.termAt(m.applied) && slices.Contains(slices.Concat(m.conf.GetVoters(), m.conf.GetVotersOutgoing()), uint64(n.node+1)) {
+		if n.disk.termAt(m.applied) == m.disk.termAt(m.applied) && members.Votes(m.conf, uint64(n.node+1)) {
 			list = append(list, candidacy{n.node, n.disk.needs(m.applied, m.conf)})
 		}
 	}
@@ -223,8 +224,7 @@ func (n *state) candidacies() []candidacy {
 	}
 	for _, index := range slices.Sorted(maps.Keys(at)) {
 		conf := at[index]
-		id := uint64(n.node + 1)
-		if (slices.Contains(conf.GetVoters(), id) || slices.Contains(conf.GetVotersOutgoing(), id)) && !n.disk.appliesFirst(index) {
+		if members.Votes(conf, uint64(n.node+1)) && !n.disk.appliesFirst(index) {
 			list = append(list, candidacy{n.node, n.disk.needs(index, conf)})
 		}
 	}

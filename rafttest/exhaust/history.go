@@ -13,7 +13,7 @@ import (
 // history is the past of a world, as far as invariants need the past.
 type history struct {
 	key uint64
-	// committed[i] is the knowledge of entry i+1; leaders has the leader of each term.
+	// committed[i] is what is known of entry i+1; leaders has the leader of each term.
 	committed []fact
 	leaders   []reign
 	// acked is the last index of a payload that was handed to a host: its client may

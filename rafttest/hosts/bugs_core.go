@@ -175,7 +175,7 @@ func (c rewriter) Ready() raft.Ready {
 	return rd
 }
 
-// localsFirst turns the order of messages round.
+// localsFirst hands out messages in the reverse order.
 type localsFirst struct{ core }
 
 func (c localsFirst) Ready() raft.Ready {

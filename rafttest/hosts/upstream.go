@@ -32,18 +32,7 @@ type upstreamCore struct{ *upstream.RawNode }
 
 var _ core = upstreamCore{}
 
-func (c upstreamCore) Ready() raft.Ready {
-	rd := c.RawNode.Ready()
-	out := raft.Ready{
-		HardState: rd.HardState, Entries: rd.Entries, Snapshot: rd.Snapshot,
-		CommittedEntries: rd.CommittedEntries, Messages: rd.Messages, MustSync: rd.MustSync,
-		ReadStates: theirs.ReadStates(rd.ReadStates),
-	}
-	if rd.SoftState != nil {
-		out.SoftState = &raft.SoftState{Lead: rd.Lead, RaftState: raft.StateType(rd.RaftState)}
-	}
-	return out
-}
+func (c upstreamCore) Ready() raft.Ready { return theirs.Ready(c.RawNode.Ready()) }
 
 func (c upstreamCore) Advance() { c.RawNode.Advance(upstream.Ready{}) }
 

@@ -129,6 +129,14 @@ func (m *member) read(key uint8, deadline time.Duration, end func(error)) {
 	})
 }
 
+// query reads the value of a key, and in some runs an older value beside it.
+func (m *member) query(key uint8, deadline time.Duration, end func(value uint32, err error)) {
+	if w := m.n.w; w.plan.leasing.policies && w.lease.Chance(0.3) {
+		m.readStale()
+	}
+	m.read(key, deadline, func(err error) { end(m.state.registers[key].value, err) })
+}
+
 // readOptions draws how a client reads a key.
 func (w *sim) readOptions(key uint8) (o replica.ReadOptions) {
 	l := w.plan.leasing

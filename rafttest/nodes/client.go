@@ -111,7 +111,7 @@ func (c *client) try(op *operation) {
 		n := c.choose(op)
 		w.After(w.plan.costs.Delay, func() {
 			if m := n.members[c.g.id]; n.up && m != nil && c.g.knows(n.id) {
-				n.bound(func() { c.send(op, m, again) })()
+				n.bound(func() { c.send(op, m, n.id, again) })()
 			}
 		})
 	}
@@ -125,33 +125,30 @@ func (c *client) giveUp(op *operation) {
 	c.later()
 }
 
-// send makes the call at a node.
-func (c *client) send(op *operation, m *member, again func()) {
+// entrance is where a client makes its calls: a member of the group, or its gateway.
+type entrance interface {
+	propose(op *operation, deadline time.Duration, end func(answer, error))
+	query(key uint8, deadline time.Duration, end func(value uint32, err error))
+}
+
+// send makes the call at a node or a gateway.
+func (c *client) send(op *operation, at entrance, id uint64, again func()) {
 	w := c.w
-	soon := func() { w.After(w.cli.Wait(2*tickTime), again) }
-	if op.verb == verbGet {
-		if w.plan.leasing.policies && w.lease.Chance(0.3) {
-			m.readStale()
-		}
-		m.read(op.key, w.plan.deadline, func(err error) {
-			if err != nil {
-				if !errors.Is(err, replica.ErrRefused) {
-					w.fail(verdicts, "%v: a read ends with %v", m.n, err)
-				}
-				soon()
-				return
-			}
-			c.answered(op, m.n.id, answer{value: m.state.registers[op.key].value})
-		})
-		return
-	}
-	m.propose(op, w.plan.deadline, func(a answer, err error) {
-		if err != nil {
-			soon()
+	end := func(a answer, err error) {
+		if err == nil {
+			c.answered(op, id, a)
 			return
 		}
-		c.answered(op, m.n.id, a)
-	})
+		if op.verb == verbGet && !errors.Is(err, replica.ErrRefused) {
+			w.fail(verdicts, "n%d: a read ends with %v", id, err)
+		}
+		w.After(w.cli.Wait(2*tickTime), again)
+	}
+	if op.verb == verbGet {
+		at.query(op.key, w.plan.deadline, func(value uint32, err error) { end(answer{value: value}, err) })
+		return
+	}
+	at.propose(op, w.plan.deadline, end)
 }
 
 // answered takes an answer given by a node now, on its way to the client for a
@@ -202,33 +199,8 @@ func (c *client) tryAtGate(op *operation, again func()) bool {
 	gt := w.gates[w.gated.IntN(len(w.gates))]
 	w.After(w.plan.costs.Delay, func() {
 		if gt.up {
-			gt.bound(func() { c.sendToGate(op, gt.groups[c.g.id], again) })()
+			gt.bound(func() { c.send(op, gt.groups[c.g.id], gt.id, again) })()
 		}
 	})
 	return true
-}
-
-func (c *client) sendToGate(op *operation, gw *gateway, again func()) {
-	w := c.w
-	soon := func() { w.After(w.cli.Wait(2*tickTime), again) }
-	if op.verb == verbGet {
-		gw.query(op.key, w.plan.deadline, func(value uint32, err error) {
-			if err != nil {
-				if !errors.Is(err, replica.ErrRefused) {
-					w.fail(verdicts, "%v: a query ends with %v", gw.gt, err)
-				}
-				soon()
-				return
-			}
-			c.answered(op, gw.gt.id, answer{value: value})
-		})
-		return
-	}
-	gw.propose(op, w.plan.deadline, func(a answer, err error) {
-		if err != nil {
-			soon()
-			return
-		}
-		c.answered(op, gw.gt.id, a)
-	})
 }

@@ -122,8 +122,8 @@ func (d *disk) put(w logWork) {
 	d.write()
 }
 
-// write begins a round of the log's writer: the entries waiting at the
-// processor's turn go to the engine, and are on the disk after the disk's time.
+// write begins a round of the log's writer: when the processor comes to the round, the
+// waiting entries go to the engine, and they are durable after the time that the disk takes.
 func (d *disk) write() {
 	if d.writing || len(d.queue) == 0 && d.stalled == nil {
 		return

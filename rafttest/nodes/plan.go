@@ -59,7 +59,7 @@ type plan struct {
 	naming               naming
 	joints               *jointPlan // nil: the run is none of joints
 	gates                gatePlan
-	setBack              bool // the clocks by which processes number their starts are set back before each
+	setBack              bool // before each start, the clock by which processes number their starts is set back
 
 	// Faults: how often, how strong, how long.
 	drift                                                              float64

@@ -20,10 +20,10 @@ var errDown = errors.New("vnet: the node is down")
 // Cluster is a group of nodes in virtual time. Its methods must not be called
 // from several goroutines at a time.
 type Cluster struct {
-	opts   Options
-	agenda world.Agenda
-	net    *world.Network
-	nodes  []*node
+	world.Agenda
+	opts  Options
+	net   *world.Network
+	nodes []*node
 	// leader is who leads, 0: nobody; reign numbers leaders.
 	leader, reign uint64
 	loads         []*Load
@@ -60,7 +60,7 @@ func New(opts Options) (*Cluster, error) {
 		sums:  []uint32{0},
 		start: begin,
 	}
-	c.net = world.NewNetwork(&c.agenda, world.Draws{}, len(opts.Nodes), &world.Traits{})
+	c.net = world.NewNetwork(&c.Agenda, world.Draws{}, len(opts.Nodes), &world.Traits{})
 	conf := &pb.ConfState{}
 	for i := range opts.Nodes {
 		if i < len(opts.Nodes)-opts.Learners {
@@ -86,7 +86,7 @@ func (c *Cluster) add(i int, hw Node, conf *pb.ConfState) error {
 	}
 	n.disk.n = n
 	n.card = port{
-		agenda: &c.agenda, rate: hw.Egress,
+		agenda: &c.Agenda, rate: hw.Egress,
 		begun: func(k *packet) { k.wire.begun(k) },
 		sent:  func(k *packet) { k.wire.carded(k) },
 	}
@@ -191,18 +191,9 @@ func (c *Cluster) onApply(n *node, e *pb.Entry) {
 // broken by a core. nil if all is well.
 func (c *Cluster) Err() error { return c.err }
 
-// Now returns the virtual time.
-func (c *Cluster) Now() time.Duration { return c.agenda.Now() }
-
-// At plans what happens at an instant; After, at a time from now.
-func (c *Cluster) At(t time.Duration, run func()) { c.agenda.At(t, run) }
-
-// After plans what happens at a time from now.
-func (c *Cluster) After(d time.Duration, run func()) { c.agenda.After(d, run) }
-
 // Step lets the next event happen, if there is one up to an instant.
 func (c *Cluster) Step(until time.Duration) bool {
-	if c.err != nil || !c.agenda.Step(until) {
+	if c.err != nil || !c.Agenda.Step(until) {
 		return false
 	}
 	c.events++

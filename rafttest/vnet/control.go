@@ -25,12 +25,6 @@ func (c *Cluster) Core(id uint64) *raft.RawNode {
 	return nil
 }
 
-// Alive reports whether a node runs: it is neither dead nor paused.
-func (c *Cluster) Alive(id uint64) bool {
-	n := c.node(id)
-	return n != nil && !n.dead && !n.paused
-}
-
 // Applied returns how far a node's state machine is; Committed, the node's known
 // commit index.
 func (c *Cluster) Applied(id uint64) uint64 { return c.node(id).applied }
@@ -40,22 +34,22 @@ func (c *Cluster) Committed(id uint64) uint64 { return c.node(id).commit }
 
 // Propose proposes at a node. Errors: [errDown], and those of raft.
 func (c *Cluster) Propose(id uint64, data []byte) error {
-	n := c.node(id)
-	if n == nil || n.dead || n.paused {
-		return fmt.Errorf("%w: node %d", errDown, id)
-	}
-	defer n.touch()
-	return n.rn.Propose(data)
+	return c.ask(id, func(rn *raft.RawNode) error { return rn.Propose(data) })
 }
 
 // Campaign makes a node try to lead, now.
 func (c *Cluster) Campaign(id uint64) error {
+	return c.ask(id, (*raft.RawNode).Campaign)
+}
+
+// ask asks the core of a node that runs.
+func (c *Cluster) ask(id uint64, do func(*raft.RawNode) error) error {
 	n := c.node(id)
 	if n == nil || n.dead || n.paused {
 		return fmt.Errorf("%w: node %d", errDown, id)
 	}
 	defer n.touch()
-	return n.rn.Campaign()
+	return do(n.rn)
 }
 
 // Elect lets a node campaign until it leads and has committed an entry, for at
@@ -191,18 +185,6 @@ func (c *Cluster) SentByAll() (sum Traffic) {
 		sum = sum.Plus(c.SentBy(uint64(from) + 1))
 	}
 	return sum
-}
-
-// Queued returns how many bytes wait at a node to be sent to another.
-func (c *Cluster) Queued(from, to uint64) int {
-	w := c.wire(from, to)
-	if w == nil {
-		return 0
-	}
-	if w.narrow() {
-		return max(w.waiting, w.slow.bytes)
-	}
-	return w.waiting
 }
 
 func (c *Cluster) wire(from, to uint64) *wire {

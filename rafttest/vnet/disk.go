@@ -51,11 +51,8 @@ func (d *disk) time(batch []*pb.Message) time.Duration {
 			size += len(e.GetData())
 		}
 	}
-	if must && hw.Sync > 0 {
+	if must {
 		took += hw.Sync
-	}
-	if must && hw.SyncJitter > 0 {
-		took += d.n.draws.Within(0, hw.SyncJitter)
 	}
 	if hw.Disk > 0 {
 		took += time.Duration(float64(size) / hw.Disk * float64(time.Second))

@@ -88,13 +88,13 @@ func (n *node) start() error {
 // clock tells a core the virtual time.
 type clock struct{ c *Cluster }
 
-func (k clock) Now() time.Duration { return k.c.agenda.Now() }
+func (k clock) Now() time.Duration { return k.c.Now() }
 
 // later plans a call of the node's present process: nothing if the process has
 // ended by then, and after the pause if there is a pause.
 func (n *node) later(d time.Duration, run func()) {
 	life := n.life
-	n.c.agenda.After(d, func() {
+	n.c.After(d, func() {
 		if n.life == life {
 			n.do(run)
 		}
@@ -171,7 +171,7 @@ func (n *node) touch() {
 	}
 	n.flushing = true
 	life := n.life
-	n.c.agenda.After(0, func() {
+	n.c.After(0, func() {
 		if n.life != life {
 			return
 		}
@@ -248,13 +248,13 @@ func (n *node) planWake() {
 		n.wakeAt = 0
 		return
 	}
-	if at = max(at, n.c.agenda.Now()+1); at == n.wakeAt {
+	if at = max(at, n.c.Now()+1); at == n.wakeAt {
 		return
 	}
 	n.wakeAt = at
 	n.wakes++
 	wake := n.wakes
-	n.later(at-n.c.agenda.Now(), func() {
+	n.later(at-n.c.Now(), func() {
 		if n.wakes == wake {
 			n.wakeAt = 0
 			n.rn.Poll()

@@ -43,8 +43,6 @@ type Options struct {
 	OnApply  func(node uint64, e *pb.Entry)
 	OnCommit func(node, index uint64)
 	OnRole   func(node uint64, role raft.StateType)
-	// OnSend hears of each message as it is handed to the card. nil: not wanted.
-	OnSend func(m *pb.Message, k Kind, size int)
 	// OnRead hears of each read answered by a core, OnLog of entries handed by a
 	// node to its disk, OnDurable of entries on the disk, OnArrive of each
 	// message before the node takes the message. nil: not wanted.
@@ -58,9 +56,8 @@ type Options struct {
 type Node struct {
 	// Egress is the rate of the node's network card, in bytes a second; 0: no bound.
 	Egress float64
-	// Sync is the time of a sync of its disk, SyncJitter the largest addition,
-	// drawn evenly.
-	Sync, SyncJitter time.Duration
+	// Sync is the time of a sync of its disk.
+	Sync time.Duration
 	// Disk is the rate of writes to the node's disk, in bytes a second; 0: no bound.
 	Disk float64
 	// Work is the processor's time for a message, sent or received. An arriving
@@ -123,8 +120,6 @@ func (n Node) Validate() error {
 		return fmt.Errorf("vnet: Node.Egress is %v; it must not be negative", n.Egress)
 	case n.Sync < 0:
 		return fmt.Errorf("vnet: Node.Sync is %v; it must not be negative", n.Sync)
-	case n.SyncJitter < 0:
-		return fmt.Errorf("vnet: Node.SyncJitter is %v; it must not be negative", n.SyncJitter)
 	case n.Disk < 0:
 		return fmt.Errorf("vnet: Node.Disk is %v; it must not be negative", n.Disk)
 	case n.Work < 0:

@@ -65,10 +65,10 @@ func TestSlowLink(t *testing.T) {
 		w.waiting += size
 		c.nodes[0].card.enqueue(&packet{m: m, wire: w, size: size, class: bulk})
 	}
-	require.Equal(t, size, c.Queued(1, 2))
+	require.Equal(t, size, c.wire(1, 2).slow.bytes)
 	require.NoError(t, c.Run(time.Second*3/2))
 	arrived := func(id uint64) float64 { return c.wire(1, id).way.Last(int(bulk)).Seconds() }
 	require.InDelta(t, 1.001, arrived(2), 0.001)
 	require.InDelta(t, 0.201, arrived(3), 0.001)
-	require.Zero(t, c.Queued(1, 2))
+	require.Zero(t, c.wire(1, 2).waiting+c.wire(1, 2).slow.bytes)
 }

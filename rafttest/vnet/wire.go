@@ -26,7 +26,7 @@ func newWire(c *Cluster, from, to *node) *wire {
 	draws := world.NewDraws(c.opts.Seed, uint64(from.index)<<8|uint64(to.index)|1<<16)
 	w := &wire{c: c, from: from, to: to, way: c.net.Link(from.id, to.id)}
 	w.way.Shape(world.Traits{}, draws)
-	w.slow = port{agenda: &c.agenda, sent: w.fly}
+	w.slow = port{agenda: &c.Agenda, sent: w.fly}
 	return w
 }
 
@@ -87,9 +87,6 @@ func (w *wire) send(m *pb.Message) {
 	w.sent.Messages++
 	w.sent.Bytes[kind] += uint64(size - riders)
 	w.sent.Bytes[Rider] += uint64(riders)
-	if w.c.opts.OnSend != nil {
-		w.c.opts.OnSend(m, kind, size)
-	}
 	w.waiting += size
 	w.from.card.enqueue(&packet{m: m, wire: w, size: size, class: classify(m)})
 }

@@ -30,14 +30,19 @@ type node struct {
 	// busy is the share of time for which this node's processors were busy, as of the
 	// last tick.
 	busy share
-	// told is the followers that the policy was told of, the first toldVoters of which vote. They may be those of an
-	// earlier leadership: a policy keeps what it has learnt of links, until it hears that a follower has left.
-	told       []uint64
-	toldVoters int
+	// told is the followers that the policy was told of; nil before the first. They may be those of an earlier
+	// leadership: a policy keeps what it has learnt of links, until it hears that a follower has left.
+	told *followers
 	// acked is the last index acknowledged by this node in its term.
 	//
 	// Invariant: at most the last index.
 	acked ecraft.ID
+}
+
+// followers are members beside the leader, the first voters of which vote.
+type followers struct {
+	members []uint64
+	voters  int
 }
 
 func (n *node) now() time.Duration {

@@ -22,7 +22,7 @@ type slots struct {
 
 // arrange gives each follower its slot, for entries from now on.
 func (s *slots) arrange() {
-	was, voted, begins := s.told, s.toldVoters, s.members == nil
+	begins := s.members == nil
 	s.members = nil
 	var learners []uint64
 	for _, id := range s.raft.Electorate().Everyone() {
@@ -48,18 +48,27 @@ func (s *slots) arrange() {
 	for i, id := range s.members[:voters] {
 		s.round.Followers[i] = ecraft.Member{ID: id}
 	}
-	s.told, s.toldVoters = s.members, voters
 	if o := s.observer(); o != nil {
-		now := s.now()
-		for i, id := range was {
-			if at := slices.Index(s.members, id); at < 0 || (i < voted) != (at < voters) {
-				o.Left(id)
-			}
+		s.tell(o, begins)
+	}
+}
+
+// tell tells the policy of followers that have come or left, or got a vote, and of all that there are if a leadership begins.
+func (s *slots) tell(o ecraft.Observer, begins bool) {
+	now, voters := s.now(), len(s.round.Followers)
+	if s.told == nil {
+		s.told = new(followers)
+	}
+	was := *s.told
+	*s.told = followers{s.members, voters}
+	for i, id := range was.members {
+		if at := slices.Index(s.members, id); at < 0 || (i < was.voters) != (at < voters) {
+			o.Left(id)
 		}
-		for i, id := range s.members {
-			if at := slices.Index(was, id); begins || at < 0 || (at < voted) != (i < voters) {
-				o.Joined(id, i < voters, now)
-			}
+	}
+	for i, id := range s.members {
+		if at := slices.Index(was.members, id); begins || at < 0 || (at < was.voters) != (i < voters) {
+			o.Joined(id, i < voters, now)
 		}
 	}
 }

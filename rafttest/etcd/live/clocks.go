@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"time"
 )
 
@@ -22,12 +21,12 @@ func (m *member) pause() error {
 		m.sample(context.Background())
 	}
 	m.paused = true
-	return m.process.Process.Signal(syscall.SIGSTOP)
+	return m.process.Pause()
 }
 
 func (m *member) resume() error {
 	m.paused = false
-	return m.process.Process.Signal(syscall.SIGCONT)
+	return m.process.Resume()
 }
 
 // stepFile returns the path of the file with the step of the member's time of day, and resets the

@@ -14,6 +14,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // patience bounds each wait for an event that must happen in the end. The bound is far above the
@@ -25,7 +27,6 @@ type cluster struct {
 	binaries []string
 	env      []string // of processes, in addition to this process's environment
 	dir      string
-	port     func() (int, error)
 	leased   bool
 	stepped  string // the variable that names the file with a process's step of the time of day
 	stuck    string // the variable that names the file which exists while a process's disk hangs
@@ -58,7 +59,7 @@ func (c *cluster) publish() {
 // add makes a member that is not started yet.
 func (c *cluster) add() (*member, error) {
 	c.names++
-	m, err := newMember(c.dir, fmt.Sprintf("m%d", c.names), c.port)
+	m, err := newMember(c.dir, fmt.Sprintf("m%d", c.names))
 	if err != nil {
 		return nil, err
 	}
@@ -112,17 +113,12 @@ func (c *cluster) until(ctx context.Context, what string, f func() error) error 
 			return nil
 		}
 		for _, m := range c.members {
-			if m.process == nil || m.leaving {
-				continue
-			}
-			if dead := m.alive(); dead != nil {
-				return fmt.Errorf("%s: %w", what, dead)
+			if m.process != nil && !m.leaving && !m.process.Running() {
+				return fmt.Errorf("%s: %s: %w", what, m.name, m.process.Unexpected())
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if lab.Sleep(ctx, 50*time.Millisecond) != nil {
 			return fmt.Errorf("%s: not within %v: %w", what, patience, err)
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // LeaseReport counts the faults of a run whose members answer reads by roster leases, and the
@@ -285,8 +287,5 @@ func (r *run) readOnce(ctx context.Context, api clientv3.KV, key string) {
 		o.ret, o.answered = r.history.now(), true
 		r.history.add(o)
 	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(pause):
-	}
+	_ = lab.Sleep(ctx, pause) // the caller looks at ctx
 }

@@ -20,8 +20,6 @@ type Options struct {
 	Env []string
 	// Dir is for data and logs. A run first removes the contents of Dir.
 	Dir string
-	// FirstPort is the lowest port to use; 1000 are tried from there.
-	FirstPort int
 	// Seed decides the calls of the clients. The times of the calls depend on the machine.
 	Seed uint64
 	// Largest is the size of the largest values, in bytes; 0 for short values.
@@ -93,7 +91,7 @@ func play(ctx context.Context, o Options, scenario func(*run, context.Context) e
 	if err := os.RemoveAll(o.Dir); err != nil {
 		return Report{}, err
 	}
-	r := &run{Options: o, cluster: &cluster{binaries: o.Binaries, env: o.Env, leased: o.Leased, stepped: o.Stepped, stuck: o.Stuck, dir: o.Dir, port: ports(o.FirstPort)}, history: newHistory(),
+	r := &run{Options: o, cluster: &cluster{binaries: o.Binaries, env: o.Env, leased: o.Leased, stepped: o.Stepped, stuck: o.Stuck, dir: o.Dir}, history: newHistory(),
 		values: values{largest: o.Largest}}
 	defer r.cluster.stop()
 	if err := r.boot(ctx); err != nil {

@@ -12,6 +12,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"github.com/weftraft/weft/internal/lab"
 )
 
 const (
@@ -104,10 +106,7 @@ func (c *client) step(ctx context.Context) {
 	} else {
 		c.learn(&o)
 	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(wait):
-	}
+	_ = lab.Sleep(ctx, wait) // the caller looks at ctx
 }
 
 func (c *client) learn(o *operation) {

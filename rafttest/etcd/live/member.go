@@ -5,16 +5,15 @@ package live
 
 import (
 	"context"
-	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/weftraft/weft/internal/ports"
+	"github.com/weftraft/weft/internal/process"
 	"github.com/weftraft/weft/rafttest/etcd/disk"
 )
 
@@ -26,8 +25,7 @@ type member struct {
 	peer   string // URL
 	api    *clientv3.Client
 	// process is nil while the member is down.
-	process *exec.Cmd
-	exited  chan struct{}
+	process *process.Process
 	// leaving is set when the member is removed: its process then ends by itself, without a fault.
 	leaving bool
 	// paused is set while the process is stopped, or its disk hangs.
@@ -41,20 +39,16 @@ type member struct {
 	offset time.Duration
 }
 
-func newMember(dir, name string, port func() (int, error)) (*member, error) {
-	clientPort, err := port()
-	if err != nil {
-		return nil, err
-	}
-	peerPort, err := port()
+func newMember(dir, name string) (*member, error) {
+	free, err := ports.Free(2)
 	if err != nil {
 		return nil, err
 	}
 	m := &member{
 		name:   name,
 		dir:    filepath.Join(dir, name),
-		client: fmt.Sprintf("http://127.0.0.1:%d", clientPort),
-		peer:   fmt.Sprintf("http://127.0.0.1:%d", peerPort),
+		client: "http://" + free[0],
+		peer:   "http://" + free[1],
 	}
 	m.api, err = newClient(m.client)
 	return m, err
@@ -69,12 +63,7 @@ func (m *member) start(binary string, env []string, initialCluster, state string
 	if err := os.MkdirAll(m.dir, 0o700); err != nil {
 		return err
 	}
-	log, err := os.OpenFile(m.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = log.Close() }() // the process has its own handle
-	args := []string{binary,
+	args := append(append([]string{"env"}, env...), binary,
 		"--name", m.name, "--data-dir", filepath.Join(m.dir, "data"),
 		"--listen-client-urls", m.client, "--advertise-client-urls", m.client,
 		"--listen-peer-urls", m.peer, "--initial-advertise-peer-urls", m.peer,
@@ -82,22 +71,13 @@ func (m *member) start(binary string, env []string, initialCluster, state string
 		"--heartbeat-interval", "100", "--election-timeout", "1000",
 		// Only a few entries are kept, so that a new member needs a snapshot.
 		"--snapshot-count", strconv.Itoa(snapshotCount), "--snapshot-catchup-entries", "50",
-		"--logger", "zap", "--log-outputs", "stderr"}
+		"--logger", "zap", "--log-outputs", "stderr")
 	if m.offset != 0 {
 		args = append(inTimeNamespace(m.offset), args...)
 	}
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = append(os.Environ(), env...)
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("starting %s: %w", m.name, err)
-	}
-	m.process, m.exited = cmd, make(chan struct{})
-	go func(exited chan struct{}) {
-		_ = cmd.Wait() // mostly killed; method alive reports an unwanted end
-		close(exited)
-	}(m.exited)
-	return nil
+	var err error
+	m.process, err = process.Start(args, m.logFile())
+	return err
 }
 
 // logged reads the log of a stopped member.
@@ -113,42 +93,14 @@ func (m *member) kill() {
 	if m.leased && !m.paused {
 		m.sample(context.Background())
 	}
-	_ = m.process.Process.Kill() // the process may have ended already
-	<-m.exited
+	_ = m.process.Kill() // the process may have ended already
 	m.process, m.paused = nil, false
 	m.before.add(m.latest)
 	m.latest = served{}
-}
-
-// alive returns an error if the process has ended without being killed.
-func (m *member) alive() error {
-	select {
-	case <-m.exited:
-		return fmt.Errorf("%s has ended by itself: %v; its log is %s", m.name, m.process.ProcessState, m.logFile())
-	default:
-		return nil
-	}
 }
 
 func (m *member) status(ctx context.Context) (*clientv3.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	return m.api.Status(ctx, m.client)
-}
-
-// ports returns free ports, below the ports that systems give to outgoing connections, so that a
-// stopped member finds its port free at its next start.
-func ports(first int) func() (int, error) {
-	next := first
-	return func() (int, error) {
-		for ; next < first+1000; next++ {
-			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", next))
-			if err != nil {
-				continue
-			}
-			next++
-			return next - 1, l.Close()
-		}
-		return 0, fmt.Errorf("no free port from %d to %d", first, next)
-	}
 }

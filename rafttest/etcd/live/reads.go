@@ -11,6 +11,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // ReadsReport gives the cost of linearizable reads in a cluster without other load.
@@ -57,7 +59,7 @@ func Reads(ctx context.Context, o Options) (report ReadsReport, err error) {
 	if err := os.RemoveAll(o.Dir); err != nil {
 		return report, err
 	}
-	r := &run{Options: o, cluster: &cluster{binaries: o.Binaries, env: o.Env, leased: o.Leased, dir: o.Dir, port: ports(o.FirstPort)}, history: newHistory()}
+	r := &run{Options: o, cluster: &cluster{binaries: o.Binaries, env: o.Env, leased: o.Leased, dir: o.Dir}, history: newHistory()}
 	defer r.cluster.stop()
 	if err := r.boot(ctx); err != nil {
 		return report, err
@@ -96,10 +98,8 @@ func (r *run) idle(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	select {
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	case <-time.After(idleTime):
+	if err := lab.Sleep(ctx, idleTime); err != nil {
+		return 0, err
 	}
 	after, err := r.sent(ctx)
 	return (after - before) / time.Since(began).Seconds(), err

@@ -36,7 +36,7 @@ type cluster struct {
 	cl      *client.Client
 
 	mu      sync.Mutex // guards last and up of the nodes, and traffic
-	traffic *traffic
+	traffic traffic
 }
 
 // startCluster starts all nodes.

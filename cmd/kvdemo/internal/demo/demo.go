@@ -118,31 +118,27 @@ func Run(ctx context.Context, cfg Config) (err error) {
 
 // dataDir returns an empty directory for the nodes, and a function that removes the directory.
 func dataDir(cfg Config) (dir string, remove func() error, err error) {
-	keep := func() error { return nil }
-	if cfg.Data == "" {
-		dir, err = os.MkdirTemp("", "kvdemo-")
-		if err != nil {
+	if dir = cfg.Data; dir == "" {
+		if dir, err = os.MkdirTemp("", "kvdemo-"); err != nil {
 			return "", nil, fmt.Errorf("make a data directory: %w; name one with --data", err)
 		}
-		if cfg.Keep {
-			return dir, keep, nil
-		}
-		return dir, func() error { return os.RemoveAll(dir) }, nil
 	}
-	if err := os.MkdirAll(cfg.Data, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", nil, fmt.Errorf("--data: %w", err)
 	}
-	entries, err := os.ReadDir(cfg.Data)
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return "", nil, fmt.Errorf("--data: %w", err)
 	}
 	if len(entries) > 0 {
-		return "", nil, fmt.Errorf("--data: %s is not empty (it has %d files or directories); remove it or name another directory", cfg.Data, len(entries))
+		return "", nil, fmt.Errorf("--data: %s is not empty (it has %d files or directories); remove it or name another directory", dir, len(entries))
 	}
-	if cfg.Keep {
-		return cfg.Data, keep, nil
-	}
-	return cfg.Data, func() error { return os.RemoveAll(cfg.Data) }, nil
+	return dir, func() error {
+		if cfg.Keep {
+			return nil
+		}
+		return os.RemoveAll(dir)
+	}, nil
 }
 
 // checkRoom compares the room on the disk with what the nodes may take: each
@@ -159,7 +155,7 @@ func checkRoom(cfg Config, dir string, set fileSet) error {
 	return nil
 }
 
-// makeRoom is what helps a demonstration on a full disk.
+// makeRoom is the advice in errors about a full disk.
 const makeRoom = "name another directory with --data, or load fewer files with --limit"
 
 // run is one demonstration under way.

@@ -25,7 +25,7 @@ const (
 )
 
 // lightLoad writes the files again and again, with the content that they have, and reads
-// some, until ctx ends. Calls that find no client are left out, not made up for.
+// some, until ctx ends. A call that is due while all clients are busy is left out, and never made up for.
 func (d *run) lightLoad(ctx context.Context) error {
 	clients, err := d.clients()
 	if err != nil {

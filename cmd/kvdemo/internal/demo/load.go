@@ -137,14 +137,7 @@ func (d *run) watch(ctx context.Context, giveUp func(error)) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		t := time.NewTicker(200 * time.Millisecond)
-		defer t.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-t.C:
-			}
+		for lab.Sleep(ctx, 200*time.Millisecond) == nil {
 			d.cluster.poll(ctx)
 			if err := d.cluster.trouble(); err != nil {
 				giveUp(err)

@@ -52,7 +52,6 @@ type watched struct {
 	mu     sync.Mutex // guards what follows
 	busy   string
 	policy string
-	paused map[uint64]bool
 	shapes map[[2]uint64]page.Shape // by sender and receiver
 	ended  map[uint64]bool          // by themselves, and that was said
 }
@@ -78,7 +77,7 @@ func (d *run) servePage(ctx context.Context) (closePage func(), err error) {
 	}
 	w := &watched{
 		d: d, collector: page.NewCollector(0, sources), url: "http://" + l.Addr().String() + "/page/", codes: d.cfg.Codes,
-		busy: busyStory, policy: page.PolicyAdaptive, paused: map[uint64]bool{}, shapes: map[[2]uint64]page.Shape{}, ended: map[uint64]bool{},
+		busy: busyStory, policy: page.PolicyAdaptive, shapes: map[[2]uint64]page.Shape{}, ended: map[uint64]bool{},
 	}
 	w.writes.Store(firstWrites)
 	d.watched = w
@@ -140,16 +139,10 @@ func (w *watched) setBusy(why string) {
 // wakeAll resumes paused processes, so that the processes can stop.
 func (w *watched) wakeAll() {
 	for _, n := range w.d.cluster.nodes {
-		if w.isPaused(n.id) && n.Process() != nil {
+		if w.collector.Paused(n.id) && n.Process() != nil {
 			_ = n.Resume() // what cannot go on is killed
 		}
 	}
-}
-
-func (w *watched) isPaused(id uint64) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.paused[id]
 }
 
 // State implements page.Controls.
@@ -161,16 +154,14 @@ func (w *watched) State() page.ControlState {
 	for _, n := range w.d.cluster.nodes {
 		if n.Up() {
 			s.Running = append(s.Running, n.id)
+			if w.collector.Paused(n.id) {
+				s.Paused = append(s.Paused, n.id)
+			}
 		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s.Busy, s.Policy = w.busy, w.policy
-	for _, id := range s.Running {
-		if w.paused[id] {
-			s.Paused = append(s.Paused, id)
-		}
-	}
 	return s
 }
 
@@ -218,24 +209,21 @@ func (w *watched) node(field string, id uint64) (*node, error) {
 	return w.d.cluster.nodes[id-1], nil
 }
 
-// runs reports whether a node has a process.
-func (w *watched) runs(n *node) bool { return slices.Contains(w.State().Running, n.id) }
-
 func (w *watched) kill(n *node) error {
-	if !w.runs(n) {
+	if !n.Up() {
 		return fmt.Errorf("node %d is down already; start it first", n.id)
 	}
 	if err := w.d.cluster.kill(n); err != nil {
 		return err
 	}
-	w.setPaused(n.id, false)
+	w.collector.SetPaused(n.id, false)
 	w.collector.Note(page.EventCommand, fmt.Sprintf("node %d was killed (SIGKILL)", n.id))
 	return nil
 }
 
 // start starts a node's process, which gets the orders of the process before.
 func (w *watched) start(n *node) error {
-	if w.runs(n) {
+	if n.Up() {
 		return fmt.Errorf("node %d runs already", n.id)
 	}
 	if err := n.Start(); err != nil {
@@ -272,17 +260,17 @@ func (w *watched) tellAll(n *node) error {
 // tell gives a node an order. A node that is down or paused reads none, and is told all
 // when it starts or goes on: many orders would have no room.
 func (w *watched) tell(n *node, o page.Order) error {
-	if !w.runs(n) || w.isPaused(n.id) {
+	if !n.Up() || w.collector.Paused(n.id) {
 		return nil
 	}
 	return n.Tell(o.String())
 }
 
 func (w *watched) pause(n *node, yes bool) error {
-	if !w.runs(n) {
+	if !n.Up() {
 		return fmt.Errorf("node %d is down; start it first", n.id)
 	}
-	if yes == w.isPaused(n.id) {
+	if yes == w.collector.Paused(n.id) {
 		return fmt.Errorf("node %d: paused is %v already", n.id, yes)
 	}
 	act, text := n.Resume, "node %d goes on (SIGCONT)"
@@ -292,21 +280,12 @@ func (w *watched) pause(n *node, yes bool) error {
 	if err := act(); err != nil {
 		return err
 	}
-	w.setPaused(n.id, yes)
+	w.collector.SetPaused(n.id, yes)
 	w.collector.Note(page.EventCommand, fmt.Sprintf(text, n.id))
 	if yes {
 		return nil
 	}
 	return w.tellAll(n)
-}
-
-func (w *watched) setPaused(id uint64, yes bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if delete(w.paused, id); yes {
-		w.paused[id] = true
-	}
-	w.collector.SetPaused(id, yes)
 }
 
 func (w *watched) shape(n *node, to uint64, shape page.Shape) error {

@@ -5,66 +5,62 @@ package demo
 
 import "github.com/weftraft/weft/cmd/kvdemo/kvpb"
 
-// traffic adds up the bytes between nodes, over all processes of each node.
-type traffic struct {
-	// past[i][j] is what earlier processes of node i+1 sent to node j+1, and
-	// present[i][j] the current one, pid[i], as far as they told.
-	past, present [][]uint64
-	// appended[i] is what node i+1 sent of entries, as a leader, in earlier
-	// processes, and appending[i] in the current one.
-	appended, appending []uint64
-	pid                 []uint64
+// traffic adds up what each node has sent, over all processes of the node.
+type traffic []sent
+
+// sent is the bytes that a node has sent: of entries, as a leader, and then to each node.
+type sent struct {
+	pid           uint64   // of the present process
+	past, present []uint64 // by earlier processes, and by the present one, as far as they told
 }
 
-func newTraffic(nodes int) *traffic {
-	t := &traffic{pid: make([]uint64, nodes), appended: make([]uint64, nodes), appending: make([]uint64, nodes)}
-	for range nodes {
-		t.past = append(t.past, make([]uint64, nodes))
-		t.present = append(t.present, make([]uint64, nodes))
+func newTraffic(nodes int) traffic {
+	t := make(traffic, nodes)
+	for i := range t {
+		t[i].past, t[i].present = make([]uint64, 1+nodes), make([]uint64, 1+nodes)
 	}
 	return t
 }
 
+// total returns what all processes of a node have sent.
+func (s sent) total(at int) uint64 { return s.past[at] + s.present[at] }
+
 // note takes in what a node said. Counters begin again in a new process.
-func (t *traffic) note(s *kvpb.StatusResponse) {
-	i := int(s.GetId()) - 1
-	if i < 0 || i >= len(t.pid) {
+func (t traffic) note(r *kvpb.StatusResponse) {
+	if r.GetId() < 1 || r.GetId() > uint64(len(t)) {
 		return
 	}
-	if t.pid[i] != s.GetPid() {
-		t.pid[i] = s.GetPid()
-		t.appended[i] += t.appending[i]
-		t.appending[i] = 0
-		for j, n := range t.present[i] {
-			t.past[i][j] += n
-			t.present[i][j] = 0
+	s := &t[r.GetId()-1]
+	if s.pid != r.GetPid() {
+		s.pid = r.GetPid()
+		for i := range s.past {
+			s.past[i] = s.total(i)
 		}
+		clear(s.present)
 	}
-	t.appending[i] = max(t.appending[i], s.GetAppendedBytes())
-	for _, l := range s.GetLinks() {
-		if j := int(l.GetPeer()) - 1; j >= 0 && j < len(t.pid) {
-			t.present[i][j] = max(t.present[i][j], l.GetSentBytes())
+	s.present[0] = max(s.present[0], r.GetAppendedBytes())
+	for _, l := range r.GetLinks() {
+		if to := l.GetPeer(); 1 <= to && to <= uint64(len(t)) {
+			s.present[to] = max(s.present[to], l.GetSentBytes())
 		}
 	}
 }
 
 // egress returns the bytes of entries that leaders sent.
-func (t *traffic) egress() (sum uint64) {
-	for i := range t.pid {
-		sum += t.appended[i] + t.appending[i]
+func (t traffic) egress() (sum uint64) {
+	for _, s := range t {
+		sum += s.total(0)
 	}
 	return sum
 }
 
 // sent returns the bytes that each node (row) sent to each (column).
-func (t *traffic) sent() [][]uint64 {
-	var rows [][]uint64
-	for i := range t.pid {
-		row := make([]uint64, len(t.pid))
-		for j := range row {
-			row[j] = t.past[i][j] + t.present[i][j]
+func (t traffic) sent() [][]uint64 {
+	rows := make([][]uint64, len(t))
+	for i, s := range t {
+		for j := range t {
+			rows[i] = append(rows[i], s.total(1+j))
 		}
-		rows = append(rows, row)
 	}
 	return rows
 }

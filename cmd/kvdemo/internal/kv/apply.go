@@ -241,7 +241,7 @@ func (w *writer) run(p *parsed) (any, error) {
 	case OpOpenSession:
 		return Result{Session: w.tables.sessions.Open()}, nil
 	case opEndSession:
-		return ended(w.tables.sessions.End(p.session)), nil
+		return Result{Existed: w.tables.sessions.End(p.session)}, nil
 	case OpPart:
 		return w.part(p)
 	case OpFinish:
@@ -265,13 +265,6 @@ func (w *writer) run(p *parsed) (any, error) {
 // done is the result of a command that clients may watch behind.
 func (w *writer) done(existed bool) any {
 	return Result{Existed: existed, Revision: w.tables.position}
-}
-
-func ended(existed bool) any {
-	if existed {
-		return resultExisted
-	}
-	return resultOK
 }
 
 // put sets a key's record. The key has no deadline then.

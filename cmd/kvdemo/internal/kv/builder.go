@@ -245,7 +245,7 @@ func (b *builder) finish() (*tables, error) {
 	}
 	b.tables.sorted = int64(len(b.sets))
 	var err error
-	if b.tables.sessions, err = loadSessions(maps.All(b.sessions)); err != nil {
+	if b.tables.sessions, err = session.Load(sessionLimits, maps.All(b.sessions)); err != nil {
 		return nil, errors.Join(ErrInvalid, err)
 	}
 	return b.tables, nil

@@ -59,7 +59,7 @@ var (
 // meta is the part of a group's meta record that is the store's own. The host's
 // bytes follow it.
 type meta struct {
-	// generation is the one that counts; 0 only before the first is written.
+	// generation is the generation in force; 0 only before the first is written.
 	generation uint32
 	applied    uint64 // log index
 	// position counts the commands that were applied: the clock by which

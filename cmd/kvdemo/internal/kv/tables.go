@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"math/bits"
 	"sync/atomic"
@@ -99,7 +98,7 @@ func loadTables(r source, sp space, position uint64) (*tables, error) {
 	if t.raised, err = storedRevision(r, sp, nil); err != nil {
 		return nil, err
 	}
-	if t.sessions, err = loadSessions(maps.All(rows)); err != nil {
+	if t.sessions, err = session.Load(sessionLimits, maps.All(rows)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return t, nil
@@ -120,10 +119,6 @@ func (t *tables) loadSorted(r source, sp space) error {
 		ok = it.SeekGE(prefixEnd(it.Key()[:nameStart+numberBytes]))
 	}
 	return errors.Join(damage(it.Error()), it.Close())
-}
-
-func loadSessions(rows iter.Seq2[session.ID, []byte]) (*session.Table, error) {
-	return session.Load(sessionLimits, rows)
 }
 
 // scan calls f with each name and value of a section, valid during the call.

@@ -9,9 +9,8 @@ import (
 	"fmt"
 )
 
-// part stores a part of an upload, which it may begin. A part that is there
-// already changes nothing, as a client does not know whether its first try
-// arrived.
+// part stores a part of an upload; the first part that arrives begins the upload. A part
+// that is there changes nothing: a client that got no answer sends a part again.
 func (w *writer) part(p *parsed) (any, error) {
 	u, refused, err := w.uploadFor(p)
 	if refused != nil || err != nil {

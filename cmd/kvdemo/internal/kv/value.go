@@ -14,9 +14,9 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Value is an open value: its bytes stay what they are while writes go on. Close
-// it soon, as what it refers to stays on disk until then. It is for one goroutine
-// at a time.
+// Value is an open value, as it was when it was opened: later writes do not change its
+// bytes. Close it soon, as what it refers to stays on disk until then. It is for one
+// goroutine at a time.
 type Value struct {
 	Size    int64
 	SHA256  []byte // nil unless the value came in parts
@@ -75,17 +75,22 @@ func (v *view) value(key string) (*Value, error) {
 
 // pieces are those of a value.
 type pieces struct {
-	inline  []byte // until Next returned it
-	parts   *parts // of a large value
-	members *setMembers
+	inline []byte // until Next returned it
+	stored pieceReader
+}
+
+// pieceReader reads what stands beside the record: the parts of a large value, or the members of a sorted set.
+type pieceReader interface {
+	next() ([]byte, error)
+	close() error
 }
 
 func (v *view) pieces(r record) (p pieces, err error) {
 	switch {
 	case r.sorted != nil:
-		p.members, err = v.members(r.sorted)
+		p.stored, err = v.members(r.sorted)
 	case r.large != nil:
-		p.parts, err = v.parts(*r.large)
+		p.stored, err = v.parts(*r.large)
 	default:
 		p.inline = r.value
 	}
@@ -98,10 +103,8 @@ func (v *view) pieces(r record) (p pieces, err error) {
 // a hash is what ActHash returns, that of a sorted set what ActSortedRange would.
 func (p *pieces) Next() ([]byte, error) {
 	switch {
-	case p.members != nil:
-		return p.members.next()
-	case p.parts != nil:
-		return p.parts.next()
+	case p.stored != nil:
+		return p.stored.next()
 	case p.inline == nil:
 		return nil, io.EOF
 	}
@@ -111,13 +114,10 @@ func (p *pieces) Next() ([]byte, error) {
 }
 
 func (p *pieces) close() error {
-	switch {
-	case p.members != nil:
-		return p.members.close()
-	case p.parts != nil:
-		return p.parts.close()
+	if p.stored == nil {
+		return nil
 	}
-	return nil
+	return p.stored.close()
 }
 
 // Close gives the value free. Closing twice does no harm.

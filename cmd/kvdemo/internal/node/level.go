@@ -43,7 +43,7 @@ type levels struct {
 	raised int // by the mark that groups has
 }
 
-// parse reads a key if it is one of these.
+// parse reads the keys want-level and knows/ID, and passes over all others.
 func (l *levels) parse(key, value string) error {
 	id, ok := strings.CutPrefix(key, knowsPrefix)
 	if !ok && key != wantLevelKey || value == "" {

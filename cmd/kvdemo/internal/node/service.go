@@ -52,7 +52,7 @@ type replicated interface {
 type writes struct {
 	kvpb.UnimplementedKVServer
 	proposers []proposer // group 1 first
-	// await returns when the groups are known to be all there are, or an error.
+	// await waits until the process knows that it has the right number of groups.
 	await func(ctx context.Context) error
 	// enable returns when a group takes what a level has.
 	enable func(ctx context.Context, group uint64, level int) error

@@ -17,9 +17,9 @@ import (
 	"github.com/weftraft/weft/rawnode/session"
 )
 
-// The state machine numbers sessions 1, 2, 3, ... A client that uses the session of
-// another takes numbers of writes there, and later writes of the owner count as
-// repetitions: they are answered as done, and are not. So a client with a certificate
+// The state machine numbers sessions 1, 2, 3, ... A client that guessed the session of
+// another could use up numbers of writes there. A later write of the owner under such a
+// number would count as a repetition: answered as done, and not applied. So a client with a certificate
 // knows its session under another number: the state machine's, encrypted with a key for
 // the holder of the certificate. Under the key of somebody else that is no session, and
 // to guess one takes 2^50 calls. Clients without certificates trust each other.

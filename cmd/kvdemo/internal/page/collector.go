@@ -110,11 +110,16 @@ func (c *Collector) Note(kind, text string) {
 func (c *Collector) SetPaused(id uint64, yes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if yes {
+	if delete(c.paused, id); yes {
 		c.paused[id] = true
-	} else {
-		delete(c.paused, id)
 	}
+}
+
+// Paused reports what SetPaused was told last.
+func (c *Collector) Paused(id uint64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.paused[id]
 }
 
 // Expire has the next State ask anew.

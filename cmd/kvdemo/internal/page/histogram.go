@@ -70,12 +70,7 @@ func (c Counts) since(before Counts) Counts {
 }
 
 // growth is the increase of a counter; 0 if it fell, as no counter should.
-func growth(before, now uint64) uint64 {
-	if now < before {
-		return 0
-	}
-	return now - before
-}
+func growth(before, now uint64) uint64 { return now - min(before, now) }
 
 // quantileMs returns, in milliseconds, the upper bound of the bucket that has the
 // quantile q, 0 to 1; nil without calls. A quantile beyond

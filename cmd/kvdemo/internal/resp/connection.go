@@ -5,6 +5,7 @@ package resp
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,22 +77,12 @@ func doHello(c *client, conn redcon.Conn, args [][]byte) {
 	}
 	c.three, c.name = version == 3, name
 	writeMap(conn, 7)
-	for _, field := range []struct {
-		name  string
-		value any
-	}{
-		{"server", "kvdemo"}, {"version", claimedVersion}, {"proto", version}, {"id", int(c.id)}, {"mode", "standalone"}, {"role", "master"},
+	for _, v := range []any{
+		"server", "kvdemo", "version", claimedVersion, "proto", redcon.SimpleInt(version), "id", redcon.SimpleInt(c.id),
+		"mode", "standalone", "role", "master", "modules", []any{},
 	} {
-		conn.WriteBulkString(field.name)
-		switch v := field.value.(type) {
-		case int:
-			conn.WriteInt(v)
-		case string:
-			conn.WriteBulkString(v)
-		}
+		conn.WriteAny(v)
 	}
-	conn.WriteBulkString("modules")
-	conn.WriteArray(0)
 }
 
 // claimedVersion is the version of Redis that clients are told, so that a client expects
@@ -119,13 +110,8 @@ func doClient(c *client, conn redcon.Conn, args [][]byte) {
 // doCommand is COMMAND, with COUNT, and DOCS, which says nothing.
 func doCommand(_ *client, conn redcon.Conn, args [][]byte) {
 	if len(args) == 0 {
-		names := make([]string, 0, len(commands))
-		for name := range commands {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		conn.WriteArray(len(names))
-		for _, name := range names {
+		conn.WriteArray(len(commands))
+		for _, name := range slices.Sorted(maps.Keys(commands)) {
 			describe(conn, name, commands[name])
 		}
 		return
@@ -167,13 +153,7 @@ func describe(conn redcon.Conn, name string, c command) {
 			last, step = -1, 2
 		}
 	}
-	conn.WriteArray(6)
-	conn.WriteBulkString(strings.ToLower(name))
-	conn.WriteInt(arity)
-	conn.WriteArray(0)
-	conn.WriteInt(first)
-	conn.WriteInt(last)
-	conn.WriteInt(step)
+	conn.WriteAny([]any{strings.ToLower(name), redcon.SimpleInt(arity), []any{}, redcon.SimpleInt(first), redcon.SimpleInt(last), redcon.SimpleInt(step)})
 }
 
 // doConfig is CONFIG GET, for the settings that tools of Redis ask for at their start.
@@ -212,7 +192,5 @@ func doInfo(c *client, conn redcon.Conn, _ [][]byte) {
 
 func doTime(_ *client, conn redcon.Conn, _ [][]byte) {
 	now := time.Now()
-	conn.WriteArray(2)
-	conn.WriteBulkString(strconv.FormatInt(now.Unix(), 10))
-	conn.WriteBulkString(strconv.Itoa(now.Nanosecond() / 1000))
+	conn.WriteAny([]int64{now.Unix(), int64(now.Nanosecond() / 1000)})
 }

@@ -143,21 +143,25 @@ func (g *guard) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := g.Conn.Read(p)
-	if bad := g.frame.scan(p[:n]); bad != nil {
-		g.refuse(bad)
-		return 0, bad
-	}
-	if g.frame.bytes > maxInlineBytes && !g.entered.Load() {
-		bad := fmt.Errorf("%w: a command of more than %d bytes before the password", errRefused, maxInlineBytes)
-		g.refuse(bad)
-		return 0, bad
-	}
-	if g.count(int64(g.frame.bytes)) && g.server.budget.used.Load() > maxPendingBytes {
-		bad := fmt.Errorf("%w: clients have sent %d bytes of commands without their ends, want at most %d; try again later", errRefused, g.server.budget.used.Load(), int64(maxPendingBytes))
+	if bad := g.look(p[:n]); bad != nil {
 		g.refuse(bad)
 		return 0, bad
 	}
 	return n, err
+}
+
+// look returns an error for bytes that end the connection.
+func (g *guard) look(b []byte) error {
+	if err := g.frame.scan(b); err != nil {
+		return err
+	}
+	if g.frame.bytes > maxInlineBytes && !g.entered.Load() {
+		return fmt.Errorf("%w: a command of more than %d bytes before the password", errRefused, maxInlineBytes)
+	}
+	if g.count(int64(g.frame.bytes)) && g.server.budget.used.Load() > maxPendingBytes {
+		return fmt.Errorf("%w: clients have sent %d bytes of commands without their ends, want at most %d; try again later", errRefused, g.server.budget.used.Load(), int64(maxPendingBytes))
+	}
+	return nil
 }
 
 // count makes the unfinished command's bytes known to the budget, and reports whether there are any.

@@ -20,11 +20,7 @@ func alone(a kv.Action, reply func(w redcon.Conn, r kv.ActionResult)) (*plan, er
 	if err := (&kv.Txn{Then: []kv.Action{a}}).CheckActions(); err != nil {
 		return nil, fmt.Errorf("ERR %w", err)
 	}
-	return checkKeys(&plan{actions: []kv.Action{a}, writes: a.Kind.Writes(), reply: func(w redcon.Conn, r []kv.ActionResult) {
-		if !bad(w, r[0]) {
-			reply(w, r[0])
-		}
-	}})
+	return one(a, reply)
 }
 
 // items returns arguments as one list.

@@ -176,10 +176,13 @@ func (s *Server) do(ctx context.Context, p *plan) ([]kv.ActionResult, error) {
 	}
 	return s.byGroup(groups, p.actions, func(group uint64, some []kv.Action) ([]kv.ActionResult, error) {
 		r, err := s.transact(ctx, group, &kv.Txn{Then: some})
-		if err != nil {
-			return nil, partly(err, group != groups[0])
+		switch {
+		case err == nil:
+			return r.Actions, nil
+		case group != groups[0]: // some groups have changed
+			return nil, partial{err}
 		}
-		return r.Actions, nil
+		return nil, err
 	})
 }
 
@@ -220,14 +223,6 @@ type partial struct{ error }
 func (partial) Unknown() bool { return true }
 
 func (p partial) Unwrap() error { return p.error }
-
-// partly marks an error after which some groups have changed.
-func partly(err error, some bool) error {
-	if !some {
-		return err
-	}
-	return partial{err}
-}
 
 // transact makes a transaction and returns its results.
 func (s *Server) transact(ctx context.Context, group uint64, x *kv.Txn) (*kv.TxnResult, error) {

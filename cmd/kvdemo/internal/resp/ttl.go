@@ -84,9 +84,7 @@ func planExpire(unit time.Duration, absolute bool) func([][]byte, time.Time) (*p
 		case passed: // a time before 1970 is compared as its first millisecond
 			a.Deadline, a.Flags = max(deadline, 1), flags|kv.RemoveNow
 		}
-		return checkKeys(&plan{actions: []kv.Action{a}, writes: true, reply: func(w redcon.Conn, r []kv.ActionResult) {
-			writeBool(w, r[0].Existed && r[0].Code == kv.TxnDone)
-		}})
+		return one(a, func(w redcon.Conn, r kv.ActionResult) { writeBool(w, r.Existed && r.Code == kv.TxnDone) })
 	}
 }
 
@@ -108,16 +106,16 @@ func nowAt(w redcon.Conn) time.Time {
 
 func planTTL(unit time.Duration) func([][]byte, time.Time) (*plan, error) {
 	return func(args [][]byte, _ time.Time) (*plan, error) {
-		return checkKeys(&plan{actions: each(kv.ActTTL, args), reply: func(w redcon.Conn, r []kv.ActionResult) {
+		return one(kv.Action{Kind: kv.ActTTL, Key: string(args[0])}, func(w redcon.Conn, r kv.ActionResult) {
 			switch {
-			case !r[0].Existed:
+			case !r.Existed:
 				w.WriteInt(-2)
-			case r[0].Number == 0:
+			case r.Number == 0:
 				w.WriteInt(-1)
 			default:
-				left := max(0, time.Duration(r[0].Number-nowAt(w).UnixMilli())*time.Millisecond)
+				left := max(0, time.Duration(r.Number-nowAt(w).UnixMilli())*time.Millisecond)
 				w.WriteInt64(int64((left + unit/2) / unit))
 			}
-		}})
+		})
 	}
 }

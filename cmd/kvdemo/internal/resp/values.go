@@ -21,25 +21,19 @@ var (
 	errNoInteger = errors.New("ERR value is not an integer or out of range")
 )
 
-const (
-	replyNoInteger = "ERR value is not an integer or out of range"
-	replyOverflow  = "ERR increment or decrement would overflow"
-	replyWrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
-)
-
 // bad replies to an action that was not done, and reports whether it was such.
 func bad(w redcon.Conn, r kv.ActionResult) bool {
 	switch r.Code {
 	case kv.TxnDone, kv.TxnSkipped:
 		return false
 	case kv.TxnWrongType:
-		w.WriteError(replyWrongType)
+		w.WriteError("WRONGTYPE Operation against a key holding the wrong kind of value")
 	case kv.TxnFull:
 		w.WriteError(fmt.Sprintf("ERR a hash has at most %d bytes with its lengths, and a sorted set %d: spread it over several keys", kv.MaxInlineBytes, int64(kv.MaxSortedBytes)))
 	case kv.TxnNoNumber:
-		w.WriteError(replyNoInteger)
+		w.WriteError(errNoInteger.Error())
 	case kv.TxnOverflow:
-		w.WriteError(replyOverflow)
+		w.WriteError("ERR increment or decrement would overflow")
 	case kv.TxnLarge:
 		w.WriteError(fmt.Sprintf("ERR the value has more than %d bytes: read it with kvdemo get", kv.MaxInlineBytes))
 	case kv.TxnReplyFull:
@@ -91,8 +85,17 @@ func each(kind kv.ActionKind, keys [][]byte) (actions []kv.Action) {
 	return actions
 }
 
+// one is a plan of one action, with a reply unless the result is an error.
+func one(a kv.Action, reply func(w redcon.Conn, r kv.ActionResult)) (*plan, error) {
+	return checkKeys(&plan{actions: []kv.Action{a}, writes: a.Kind.Writes(), reply: func(w redcon.Conn, r []kv.ActionResult) {
+		if !bad(w, r[0]) {
+			reply(w, r[0])
+		}
+	}})
+}
+
 func planGet(args [][]byte, _ time.Time) (*plan, error) {
-	return checkKeys(&plan{actions: each(kv.ActGet, args), reply: func(w redcon.Conn, r []kv.ActionResult) { writeValue(w, r[0]) }})
+	return one(kv.Action{Kind: kv.ActGet, Key: string(args[0])}, writeValue)
 }
 
 func planMGet(args [][]byte, _ time.Time) (*plan, error) {
@@ -113,17 +116,13 @@ func planMGet(args [][]byte, _ time.Time) (*plan, error) {
 }
 
 func planStrlen(args [][]byte, _ time.Time) (*plan, error) {
-	return checkKeys(&plan{actions: each(kv.ActGet, args), reply: func(w redcon.Conn, r []kv.ActionResult) {
-		if !bad(w, r[0]) {
-			w.WriteInt(len(r[0].Value))
-		}
-	}})
+	return one(kv.Action{Kind: kv.ActGet, Key: string(args[0])}, func(w redcon.Conn, r kv.ActionResult) { w.WriteInt(len(r.Value)) })
 }
 
 func planType(args [][]byte, _ time.Time) (*plan, error) {
-	return checkKeys(&plan{actions: each(kv.ActType, args), reply: func(w redcon.Conn, r []kv.ActionResult) {
-		w.WriteString(kv.Type(r[0].Number).String())
-	}})
+	return one(kv.Action{Kind: kv.ActType, Key: string(args[0])}, func(w redcon.Conn, r kv.ActionResult) {
+		w.WriteString(kv.Type(r.Number).String())
+	})
 }
 
 // writeCount replies how many keys existed.
@@ -149,28 +148,15 @@ func planDel(args [][]byte, _ time.Time) (*plan, error) {
 }
 
 func planGetDel(args [][]byte, _ time.Time) (*plan, error) {
-	return checkKeys(&plan{
-		actions: []kv.Action{{Kind: kv.ActDelete, Key: string(args[0]), Flags: kv.ReturnOld}}, writes: true,
-		reply: func(w redcon.Conn, r []kv.ActionResult) { writeValue(w, r[0]) },
-	})
-}
-
-// put is a plan that sets a value, and its reply unless a result is an error.
-func put(a kv.Action, reply func(w redcon.Conn, r kv.ActionResult)) (*plan, error) {
-	a.Kind = kv.ActPut
-	return checkKeys(&plan{actions: []kv.Action{a}, writes: true, reply: func(w redcon.Conn, r []kv.ActionResult) {
-		if !bad(w, r[0]) {
-			reply(w, r[0])
-		}
-	}})
+	return one(kv.Action{Kind: kv.ActDelete, Key: string(args[0]), Flags: kv.ReturnOld}, writeValue)
 }
 
 func planGetSet(args [][]byte, _ time.Time) (*plan, error) {
-	return put(kv.Action{Key: string(args[0]), Value: args[1], Flags: kv.ReturnOld}, writeValue)
+	return one(kv.Action{Kind: kv.ActPut, Key: string(args[0]), Value: args[1], Flags: kv.ReturnOld}, writeValue)
 }
 
 func planSetNX(args [][]byte, _ time.Time) (*plan, error) {
-	return put(kv.Action{Key: string(args[0]), Value: args[1], Flags: kv.IfAbsent}, func(w redcon.Conn, r kv.ActionResult) {
+	return one(kv.Action{Kind: kv.ActPut, Key: string(args[0]), Value: args[1], Flags: kv.IfAbsent}, func(w redcon.Conn, r kv.ActionResult) {
 		writeBool(w, r.Code == kv.TxnDone)
 	})
 }
@@ -181,7 +167,7 @@ func planSetEX(unit time.Duration) func([][]byte, time.Time) (*plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		return put(kv.Action{Key: string(args[0]), Value: args[2], Deadline: deadline}, writeOK)
+		return one(kv.Action{Kind: kv.ActPut, Key: string(args[0]), Value: args[2], Deadline: deadline}, writeOK)
 	}
 }
 
@@ -189,7 +175,7 @@ func writeOK(w redcon.Conn, _ kv.ActionResult) { w.WriteString("OK") }
 
 // planSet is SET key value [NX | XX] [GET] [EX | PX | EXAT | PXAT number | KEEPTTL].
 func planSet(args [][]byte, now time.Time) (*plan, error) {
-	a := kv.Action{Key: string(args[0]), Value: args[1]}
+	a := kv.Action{Kind: kv.ActPut, Key: string(args[0]), Value: args[1]}
 	timed := false
 	for rest := args[2:]; len(rest) > 0; rest = rest[1:] {
 		option := upper(rest[0])
@@ -225,9 +211,9 @@ func planSet(args [][]byte, now time.Time) (*plan, error) {
 		return nil, errSyntax
 	}
 	if a.Flags&kv.ReturnOld != 0 {
-		return put(a, writeValue)
+		return one(a, writeValue)
 	}
-	return put(a, func(w redcon.Conn, r kv.ActionResult) {
+	return one(a, func(w redcon.Conn, r kv.ActionResult) {
 		if r.Code == kv.TxnSkipped {
 			writeNull(w)
 		} else {
@@ -265,12 +251,5 @@ func planIncrBy(sign int64) func([][]byte, time.Time) (*plan, error) {
 }
 
 func add(key []byte, delta int64) (*plan, error) {
-	return checkKeys(&plan{
-		actions: []kv.Action{{Kind: kv.ActAdd, Key: string(key), Delta: delta}}, writes: true,
-		reply: func(w redcon.Conn, r []kv.ActionResult) {
-			if !bad(w, r[0]) {
-				w.WriteInt64(r[0].Number)
-			}
-		},
-	})
+	return one(kv.Action{Kind: kv.ActAdd, Key: string(key), Delta: delta}, writeNumber)
 }

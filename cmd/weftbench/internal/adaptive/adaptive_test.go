@@ -240,11 +240,9 @@ func TestAgenda(t *testing.T) {
 	}
 	var last event
 	for i := range 1000 {
-		e, ok := a.pop()
-		require.True(t, ok)
-		require.True(t, i == 0 || last.before(&e))
+		e := a.heap.Pop()
+		require.True(t, i == 0 || last.Before(&e))
 		last = e
 	}
-	_, ok := a.pop()
-	require.False(t, ok)
+	require.Empty(t, a.heap)
 }

@@ -3,7 +3,11 @@
 
 package adaptive
 
-import "time"
+import (
+	"time"
+
+	"github.com/weftraft/weft/internal/world"
+)
 
 // kind is the kind of an event.
 type kind uint8
@@ -32,58 +36,19 @@ type event struct {
 	ran   bool // the receiver's processor has done its part
 }
 
-func (e *event) before(o *event) bool {
+// Before implements world.Heap's order.
+func (e event) Before(o *event) bool {
 	return e.at < o.at || e.at == o.at && e.seq < o.seq
 }
 
-// agenda is the events to come: a binary heap, earliest first.
+// agenda is the events to come.
 type agenda struct {
-	heap []event
+	heap world.Heap[event]
 	seq  uint64
 }
 
 func (a *agenda) add(e event) {
 	a.seq++
 	e.seq = a.seq
-	a.heap = append(a.heap, e)
-	i := len(a.heap) - 1
-	for i > 0 {
-		parent := (i - 1) / 2
-		if a.heap[parent].before(&e) {
-			break
-		}
-		a.heap[i] = a.heap[parent]
-		i = parent
-	}
-	a.heap[i] = e
-}
-
-func (a *agenda) pop() (event, bool) {
-	if len(a.heap) == 0 {
-		return event{}, false
-	}
-	first := a.heap[0]
-	last := a.heap[len(a.heap)-1]
-	a.heap = a.heap[:len(a.heap)-1]
-	n := len(a.heap)
-	if n == 0 {
-		return first, true
-	}
-	i := 0
-	for {
-		child := 2*i + 1
-		if child >= n {
-			break
-		}
-		if child+1 < n && a.heap[child+1].before(&a.heap[child]) {
-			child++
-		}
-		if last.before(&a.heap[child]) {
-			break
-		}
-		a.heap[i] = a.heap[child]
-		i = child
-	}
-	a.heap[i] = last
-	return first, true
+	a.heap.Push(e)
 }

@@ -161,10 +161,10 @@ func (m *model) Err() error {
 
 // Step runs the next event.
 func (m *model) Step() bool {
-	e, ok := m.pop()
-	if !ok {
+	if len(m.heap) == 0 {
 		return false
 	}
+	e := m.heap.Pop()
 	m.now = e.at
 	switch e.kind {
 	case client:

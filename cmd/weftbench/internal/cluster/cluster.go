@@ -23,7 +23,7 @@ import (
 	"github.com/weftraft/weft/internal/lab"
 )
 
-// patience is how long a step may take that needs nothing but time.
+// patience bounds the wait for a step that a healthy cluster takes by itself.
 const patience = 60 * time.Second
 
 // Config says what to run.

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/cmd/internal/stuck"
+	"github.com/weftraft/weft/internal/files"
 )
 
 // Kinds of records in the log file.
@@ -192,12 +193,7 @@ func (w *wal) begin(meta *pb.SnapshotMetadata, hard *pb.HardState, entries []*pb
 	for _, e := range entries {
 		errs = append(errs, w.add(recordEntry, e))
 	}
-	errs = append(errs, w.flush(true), os.Rename(tmp, filepath.Join(w.dir, walName)))
-	d, err := os.Open(w.dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(append(errs, d.Sync(), d.Close())...)
+	return errors.Join(append(errs, w.flush(true), os.Rename(tmp, filepath.Join(w.dir, walName)), files.SyncDir(w.dir))...)
 }
 
 // compact drops entries up to the applied index, which the state has on disk,

@@ -167,7 +167,7 @@ func sweep[T any](title, by string, values []T, words func(T) string, load func(
 var (
 	byWrites = sweep("throughput by share of writes, wan", "writes", []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5}, share,
 		func(_ *readsbench.Config, l *readsbench.Load, v float64) { l.Writes = v })
-	byValue = sweep("throughput by size of values, wan, 5% writes", "value", []int{16, 128, 1 << 10, 8 << 10, 64 << 10}, size,
+	byValue = sweep("throughput by size of values, wan, 5% writes", "value", []int{16, 128, 1 << 10, 8 << 10, 64 << 10}, lab.Bytes,
 		func(cfg *readsbench.Config, l *readsbench.Load, v int) { cfg.Value, l.Writes = v, 0.05 })
 	byYCSB = sweep("YCSB, uniform keys, all sites are responders, wan", "workload", []string{"A", "B", "C", "D", "F"}, func(s string) string { return s },
 		func(_ *readsbench.Config, l *readsbench.Load, v string) {

@@ -126,7 +126,7 @@ func gapsOf(done []time.Duration) (longest [2]time.Duration) {
 func leaderPre(b *Bench) (*Result, error) {
 	res := &Result{}
 	for _, n := range []int{16 << 10, 256 << 10, 2 << 20} {
-		g := newGrid("a new leader, values of "+size(n), "unapplied entries", "ms from its votes to its first commit", false)
+		g := newGrid("a new leader, values of "+lab.Bytes(n), "unapplied entries", "ms from its votes to its first commit", false)
 		bursts := []int{1, 10, 100}
 		if n > 1<<20 {
 			bursts = bursts[:2] // 100 take so long that the leader's link, and not the new leader, is measured
@@ -159,9 +159,9 @@ func firstReads(b *Bench) (*Result, error) {
 			for _, d := range took[1:] {
 				sum += d
 			}
-			first.put(size(n), side.Name, millis(took[0]))
-			calm.put(size(n)+", the first", side.Name, millis(took[1]))
-			calm.put(size(n)+", mean of ten", side.Name, millis(sum/10))
+			first.put(lab.Bytes(n), side.Name, millis(took[0]))
+			calm.put(lab.Bytes(n)+", the first", side.Name, millis(took[1]))
+			calm.put(lab.Bytes(n)+", mean of ten", side.Name, millis(sum/10))
 		}
 	}
 	return result(calm, first), nil
@@ -181,7 +181,7 @@ func followerBack(b *Bench) (*Result, error) {
 	bytes := newGrid("bytes sent to the follower", "failed, size", "for a byte of payload", false)
 	for _, failed := range []int{1, 2, 3} {
 		for _, n := range []int{16 << 10, 256 << 10, 1 << 20} {
-			group := fmt.Sprintf("%d, %s", failed, size(n))
+			group := fmt.Sprintf("%d, %s", failed, lab.Bytes(n))
 			for _, side := range named() {
 				var ms, sent float64
 				for i := range moments {
@@ -256,7 +256,7 @@ func codeCost(*Bench) (*Result, error) {
 			c.Prepare(units)
 			c.Free()
 		}
-		g.put(size(n), weft, float64(time.Since(start).Microseconds())/float64(rounds))
+		g.put(lab.Bytes(n), weft, float64(time.Since(start).Microseconds())/float64(rounds))
 	}
 	return result(g), nil
 }

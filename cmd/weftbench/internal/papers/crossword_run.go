@@ -54,15 +54,12 @@ func (b *Bench) setting(p place, nodes int, sizes ...int) adaptive.Setting {
 	return s
 }
 
-// size is a number of bytes in words.
-func size(n int) string { return lab.Bytes(n) }
-
 // critical runs one part of Figure 6.
 func critical(p place, sizes ...int) func(*Bench) (*Result, error) {
 	return func(b *Bench) (*Result, error) {
 		var names []string
 		for _, n := range sizes {
-			names = append(names, size(n))
+			names = append(names, lab.Bytes(n))
 		}
 		group := strings.Join(names, " and ")
 		rate := newGrid("throughput, "+p.name, "put", "ops a second", true)
@@ -107,7 +104,7 @@ func bySize(b *Bench) (*Result, error) {
 	var x []float64
 	for _, n := range []int{8, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 128 << 10, 256 << 10} {
 		x = append(x, float64(n))
-		if err := b.rates(g, crosswordSides(), size(n), b.setting(regional, 5, n)); err != nil {
+		if err := b.rates(g, crosswordSides(), lab.Bytes(n), b.setting(regional, 5, n)); err != nil {
 			return nil, err
 		}
 	}

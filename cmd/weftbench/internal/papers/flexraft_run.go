@@ -11,6 +11,7 @@ import (
 	"github.com/weftraft/weft/cmd/weftbench/internal/adaptive"
 	"github.com/weftraft/weft/ecraft"
 	published "github.com/weftraft/weft/ecraft/papers"
+	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/svg"
 )
 
@@ -46,7 +47,7 @@ func latencies(n, failed int, sizes ...int) func(*Bench) (*Result, error) {
 		var x []float64
 		for _, bytes := range sizes {
 			x = append(x, float64(bytes))
-			if err := b.commits(g, size(bytes), b.degraded(n, failed, bytes)); err != nil {
+			if err := b.commits(g, lab.Bytes(bytes), b.degraded(n, failed, bytes)); err != nil {
 				return nil, err
 			}
 		}
@@ -215,9 +216,9 @@ func overhead(*Bench) (*Result, error) {
 			h.Units[i] = uint8(u)
 		}
 		share := float64(n) * float64(units[0]) / float64(h.D)
-		g.put(size(n), weft, math.Round(float64(ecraft.SealedLen(h, 2, 0, nil))-share))
+		g.put(lab.Bytes(n), weft, math.Round(float64(ecraft.SealedLen(h, 2, 0, nil))-share))
 	}
 	res := result(g)
-	res.Says = fmt.Sprintf("Weft adds %s bytes to an append", figure(g.at(size(4<<10), weft)))
+	res.Says = fmt.Sprintf("Weft adds %s bytes to an append", figure(g.at(lab.Bytes(4<<10), weft)))
 	return res, nil
 }

@@ -78,13 +78,13 @@ func byProcesses(k kind, groups ...servers) func(*Bench) (*Result, error) {
 				measuredRatio, simRatio := k.better(k.processes(ours), k.processes(full)), k.better(simOurs, simFull)
 				real, sim := measuredRatio.Median(), simRatio.Median()
 				t.Rows = append(t.Rows, []string{
-					fmt.Sprint(g.nodes), fmt.Sprint(g.failed), size(full.Size),
+					fmt.Sprint(g.nodes), fmt.Sprint(g.failed), lab.Bytes(full.Size),
 					figure(simFull.Median()) + " → " + figure(simOurs.Median()), simRatio.Text("%.2fx"),
 					figure(k.processes(full).Median()) + " → " + figure(k.processes(ours).Median()), measuredRatio.Text("%.2fx"), figure(real / sim),
 				})
 				cells++
 				if off := max(real/sim, sim/real); off > apart {
-					apart, where = off, fmt.Sprintf("N = %d, %d failed, %s", g.nodes, g.failed, size(full.Size))
+					apart, where = off, fmt.Sprintf("N = %d, %d failed, %s", g.nodes, g.failed, lab.Bytes(full.Size))
 				}
 			}
 		}

@@ -82,7 +82,7 @@ func elected(o vnet.Options, watchers ...**vnet.Cluster) (*vnet.Cluster, error) 
 	return c, c.Elect(leader)
 }
 
-// latency is of calls that were done within a time.
+// latency is the latencies of the calls that ended within a span of time.
 type latency struct {
 	Calls int           `json:"calls"`
 	P50   time.Duration `json:"p50_ns"`
