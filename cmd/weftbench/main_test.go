@@ -46,7 +46,7 @@ var binDir = filepath.Join(os.TempDir(), fmt.Sprintf("weftbench-test-%d", os.Get
 // built builds the nodes' program, once for all tests.
 var built = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(binDir, "kvdemo")
-	out, err := exec.Command("go", "build", "-o", path, "../kvdemo").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "../kvdemo").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}

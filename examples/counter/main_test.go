@@ -57,7 +57,7 @@ func newSession(t *testing.T) *session {
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(text), 0o600))
 	s.program = filepath.Join(dir, "counter")
-	build := exec.Command("go", "build", "-o", s.program, ".")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", s.program, ".")
 	build.Dir = dir
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -56,7 +56,7 @@ func runTests(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // the system's directory for such things
 	program = filepath.Join(dir, "kv")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, ".").CombinedOutput(); err != nil {
 		log.Printf("build kv: %v: %s", err, out)
 		return 1
 	}

@@ -260,7 +260,7 @@ func (c checker) program(pkg string) (string, error) {
 	file, built := c.programs[dir]
 	if !built {
 		file = filepath.Join(c.scratch, fmt.Sprint(len(c.programs)))
-		if err := c.run("go", "build", "-o", file, pkg); err != nil {
+		if err := c.run("go", "build", "-ldflags=-s -w", "-o", file, pkg); err != nil {
 			return "", err
 		}
 		c.programs[dir] = file

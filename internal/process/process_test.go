@@ -23,11 +23,11 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "stubborn": // ignores the end of its standard input
 		_, _ = os.Stdout.WriteString("stubborn\n")
-		select {}
+		time.Sleep(time.Hour) // a select of nothing ends a program without C as a deadlock
 	case "deaf":
 		signal.Ignore(syscall.SIGTERM)
 		_, _ = os.Stdout.WriteString("deaf\n")
-		select {}
+		time.Sleep(time.Hour)
 	case "polite":
 		_, _ = os.Stdout.WriteString("polite\n")
 		_, _ = os.Stdin.Read(make([]byte, 1))

@@ -114,7 +114,7 @@ func newShim(t *testing.T) *shimModule {
 
 // scenarios runs the interaction scenarios in dir.
 func (s *shimModule) scenarios(t *testing.T, dir string) (string, error) {
-	return s.run(t, s.Dir, "go", "test", s.overlay, "-v", "-count=1", "-timeout=60s", "-run=^TestInteraction$", ".", "-args", "-scenarios="+dir)
+	return s.run(t, s.Dir, "go", "test", s.overlay, "-vet=off", "-v", "-count=1", "-timeout=60s", "-run=^TestInteraction$", ".", "-args", "-scenarios="+dir)
 }
 
 // rafttest runs upstream's network and node tests. They wait for elections in
@@ -122,7 +122,7 @@ func (s *shimModule) scenarios(t *testing.T, dir string) (string, error) {
 // fails three times is wrong.
 func (s *shimModule) rafttest(t *testing.T) (out string, err error) {
 	for attempt := range 3 {
-		if out, err = s.run(t, s.Dir, "go", "test", "-v", "-count=1", "-timeout=60s", "./rafttest"); err == nil {
+		if out, err = s.run(t, s.Dir, "go", "test", "-vet=off", "-v", "-count=1", "-timeout=60s", "./rafttest"); err == nil {
 			break
 		}
 		t.Logf("attempt %d: %v", attempt+1, err)
