@@ -94,6 +94,7 @@ func TestBackupOfASurvivorWithCodedEntries(t *testing.T) {
 	// By orders all large values are coded: the adaptive policy sends full copies where processors are busy with other tests.
 	f := newFleet(t, 3, 3, "--tick", "10ms", "--flush-interval", "1h", "--coding", "on", "--orders")
 	f.do("put", "small", "v")
+	f.healthy() // each node has this, else one may be killed before its first write
 	large := filepath.Join(t.TempDir(), "large")
 	require.NoError(t, os.WriteFile(large, make([]byte, 200<<10), 0o600))
 	f.do("put", "large", "--file", large)
