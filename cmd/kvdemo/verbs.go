@@ -173,7 +173,7 @@ func getTo(ctx context.Context, c *client.Client, req *kvpb.GetRequest, file str
 func createWhole(file string, fill func(*os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(file), ".kvdemo-")
 	if err != nil {
-		return err
+		return fmt.Errorf("make a file beside %s: %w", file, err)
 	}
 	if err = errors.Join(fill(f), f.Close()); err == nil {
 		err = os.Rename(f.Name(), file)

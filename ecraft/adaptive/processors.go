@@ -43,9 +43,10 @@ import (
 //
 // A single trial decides little, because the machines do other things, too, and two turns differ by
 // more than the two forms do. So the policy keeps the mean of the last trials, and the other form takes
-// over when the mean is beyond doubt; the doubt shrinks with the number of trials. A trial is repeated soon if
-// it speaks against what is in force, or if few trials leave in doubt which is better. Coding needs the better proof: where processors bind, coding
-// gains little at best, and where links bind, coding gains so much that few trials show it.
+// over when the mean is beyond doubt; the doubt shrinks with the number of trials. A trial is repeated
+// soon if it speaks against what is in force, or if few trials leave in doubt which is better. Coding needs
+// the better proof: where processors bind, coding gains little at best, and where links bind, coding gains
+// so much that few trials show it.
 //
 // Time stands still while no entry waits. Otherwise a pause of the load would count as the length of a
 // trial, and the next trial, after many such lengths, would never come; and what processors do in pauses
@@ -200,8 +201,7 @@ func (p *processors) committed(l *lane, index uint64) {
 // clear lets the turn begin once no entry from before waits. Entries of a group without a majority may wait without end: the
 // others wait for them no longer than entries do.
 func (p *processors) clear() {
-	longest := max(cmp.Or(p.known.max, longestTurn), turnTime)
-	if p.turn.from == 0 && (p.old == 0 || p.now-p.turn.begun > trialWait*longest) {
+	if p.turn.from == 0 && (p.old == 0 || p.now-p.turn.begun > trialWait*max(cmp.Or(p.known.max, longestTurn), turnTime)) {
 		p.turn.from, p.turn.begun = p.order+1, p.now
 	}
 }

@@ -102,9 +102,12 @@ type GatewayCounters struct {
 	Refused, Unknown           uint64 // calls that ended so
 }
 
-// maxGatewayCommands bounds the commands of a batch: a report has results of so many. A home that has not answered gets up to
-// maxRoundPatience times a third of an election timeout.
-const maxGatewayCommands, maxRoundPatience = wire.MaxResults, 8
+const (
+	// maxGatewayCommands bounds the commands of a batch: a report has results of so many.
+	maxGatewayCommands = wire.MaxResults
+	// maxRoundPatience bounds the time for a home's first answer, in thirds of an election timeout.
+	maxRoundPatience = 8
+)
 
 // NewGateway makes a gateway. Of the settings, ID, Group, Boot and the bounds of commands, batches
 // and calls count, and ElectionTick, the number of ticks after which a silent home is given up.

@@ -24,7 +24,7 @@ import (
 // would then have to refuse everything behind a gap, and each lost frame would
 // cost the origin all that it has under way.)
 //
-// The table depends on nothing but the log, so all replicas have the same. A row stays in its place in memory.
+// The table depends on nothing but the log, so all replicas have the same.
 //
 // Its size is bounded: a leader refuses a sequence that is more than maxWindow
 // above the floor that comes with it.
@@ -61,17 +61,11 @@ func (t originTable) setFirst(members []uint64, mark uint64) {
 	if mark != 0 {
 		row.boot, row.above = mark, slices.Sorted(slices.Values(append(row.above, mark)))
 	}
-	*t.row(noOrigin) = row
-}
-
-// row returns the row of an origin, which may be new.
-func (t originTable) row(origin uint64) *originRow {
-	row := t[origin]
-	if row == nil {
-		row = &originRow{}
-		t[origin] = row
+	if in := t[noOrigin]; in != nil {
+		*in = row
+		return
 	}
-	return row
+	t[noOrigin] = &row
 }
 
 // mark returns which of the first members is the mark of a new beginning, or 0.
@@ -100,11 +94,13 @@ func (t originTable) first() []uint64 {
 // be: false if it was applied before, was given up by its origin, or comes from
 // an earlier boot.
 func (t originTable) admit(id wire.CommandID, floor uint64) bool {
-	_, known := t[id.Origin]
-	row := t.row(id.Origin)
+	row := t[id.Origin]
 	switch {
-	case !known, id.Boot > row.boot:
-		*row = originRow{boot: id.Boot, floor: 1}
+	case row == nil:
+		row = &originRow{boot: id.Boot, floor: 1}
+		t[id.Origin] = row
+	case id.Boot > row.boot:
+		*row = originRow{boot: id.Boot, floor: 1} // in its place: see originRows
 	case id.Boot < row.boot:
 		return false
 	}
@@ -148,7 +144,7 @@ func (t originTable) boot(origin uint64) uint64 {
 // append encodes the table; equal tables give equal bytes.
 func (t originTable) append(b []byte) []byte { return t.rows(nil).append(b) }
 
-// originRows are the rows of a table, by ascending origin.
+// originRows are the rows of a table, by ascending origin. They are the table's own, which change in their places.
 type originRows []rowOf
 
 type rowOf struct {

@@ -14,6 +14,32 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
+// hideCommits has a node be sent entries, and not be told that they are committed.
+func (c *cluster) hideCommits(n *node) {
+	id, before := n.r.cfg.ID, n.r.state.Commit
+	c.lose = func(m wire.Message) bool {
+		raft, ok := m.Body.(wire.Raft)
+		if ok && m.To == id && len(raft.GetEntries()) > 0 {
+			raft.Commit = &before
+			return false
+		}
+		return m.To == id
+	}
+}
+
+// restoreAsCommitsCome has a node restore a snapshot of node 1 while the core hears of commits up to last.
+func (c *cluster) restoreAsCommitsCome(n *node, snap *journalSnapshot, last uint64) {
+	from, to, term := uint64(1), n.r.cfg.ID, n.r.state.Term
+	header, err := SnapshotHeader(SnapshotSend{To: to, Message: &pb.Message{
+		Type: pb.MsgSnap.Enum(), From: &from, To: &to, Term: &term,
+	}}, snap.Meta())
+	require.NoError(c.t, err)
+	require.NoError(c.t, n.r.OfferSnapshot(from, header))
+	beat := &pb.Message{Type: pb.MsgHeartbeat.Enum(), From: &from, To: &to, Term: &term, Commit: &last}
+	require.NoError(c.t, n.r.Receive(wire.Message{Group: 7, From: from, To: to, Body: wire.Raft{Message: beat}}))
+	c.arrive(n, header, snap)
+}
+
 // While a node restores a snapshot, its core hears that entries before and behind the
 // snapshot's index are committed, and nobody looks at the core until the snapshot is
 // restored. What the snapshot has is not applied again.
@@ -23,14 +49,7 @@ func TestCommittedWhileASnapshotIsRestored(t *testing.T) {
 		c.elect(1)
 		c.run(3)
 		behind, before := c.nodes[3], c.nodes[3].r.state.Commit
-		c.lose = func(m wire.Message) bool {
-			raft, ok := m.Body.(wire.Raft)
-			if ok && m.To == 3 && len(raft.GetEntries()) > 0 {
-				raft.Commit = &before
-				return false
-			}
-			return m.To == 3 // it has the entries, and does not know that they are committed
-		}
+		c.hideCommits(behind)
 		for i := range 4 {
 			c.propose(1, fmt.Sprint("x", i))
 			c.settle()
@@ -42,17 +61,10 @@ func TestCommittedWhileASnapshotIsRestored(t *testing.T) {
 			c.settle()
 		}
 		require.Equal(t, before, behind.r.state.Commit)
-		term, last := behind.r.state.Term, c.nodes[1].r.state.Commit
+		last := c.nodes[1].r.state.Commit
 		require.Equal(t, last, behind.r.last)
 
-		header, err := SnapshotHeader(SnapshotSend{To: 3, Message: &pb.Message{
-			Type: pb.MsgSnap.Enum(), From: new(uint64(1)), To: new(uint64(3)), Term: &term,
-		}}, snap.Meta())
-		require.NoError(t, err)
-		require.NoError(t, behind.r.OfferSnapshot(1, header))
-		beat := &pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(1)), To: new(uint64(3)), Term: &term, Commit: &last}
-		require.NoError(t, behind.r.Receive(wire.Message{Group: 7, From: 1, To: 3, Body: wire.Raft{Message: beat}}))
-		c.arrive(behind, header, snap)
+		c.restoreAsCommitsCome(behind, snap, last)
 		c.lose = func(wire.Message) bool { return false }
 		c.run(3)
 		require.Equal(t, []string{"x0", "x1", "x2", "x3", "y0", "y1", "y2", "y3"}, c.agree())
@@ -67,14 +79,7 @@ func TestReportsNameNoSnapshotBeforeTheEntriesUnderIt(t *testing.T) {
 	c.g.SetHomes([]uint64{3}, nil)
 	c.run(30)
 	home, before := c.nodes[3], c.nodes[3].r.state.Commit
-	c.lose = func(m wire.Message) bool {
-		raft, ok := m.Body.(wire.Raft)
-		if ok && m.To == 3 && len(raft.GetEntries()) > 0 {
-			raft.Commit = &before
-			return false
-		}
-		return m.To == 3 // it has the entries, and does not know that they are committed
-	}
+	c.hideCommits(home)
 	call := c.propose("a")
 	c.settle()
 	b := c.g.outbox.batches[0]
@@ -85,17 +90,10 @@ func TestReportsNameNoSnapshotBeforeTheEntriesUnderIt(t *testing.T) {
 	require.NoError(t, err)
 	c.cluster.propose(1, "b")
 	c.settle()
-	term, last := home.r.state.Term, c.nodes[1].r.state.Commit
+	last := c.nodes[1].r.state.Commit
 	require.Equal(t, before, home.r.state.Commit)
 
-	header, err := SnapshotHeader(SnapshotSend{To: 3, Message: &pb.Message{
-		Type: pb.MsgSnap.Enum(), From: new(uint64(1)), To: new(uint64(3)), Term: &term,
-	}}, snap.Meta())
-	require.NoError(t, err)
-	require.NoError(t, home.r.OfferSnapshot(1, header))
-	beat := &pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(1)), To: new(uint64(3)), Term: &term, Commit: &last}
-	require.NoError(t, home.r.Receive(wire.Message{Group: 7, From: 1, To: 3, Body: wire.Raft{Message: beat}}))
-	c.arrive(home, header, snap)
+	c.restoreAsCommitsCome(home, snap, last)
 	c.lose = func(wire.Message) bool { return false }
 	c.g.attach(false) // in the turn in which the snapshot is restored
 	c.settle()

@@ -173,9 +173,9 @@ func transactionsByProcesses(b *Bench) (*Result, error) {
 				rounds[side] = lab.RoundsOf(measured[side], f.of)
 				row = append(row, rounds[side].Text(f.format))
 			}
-			ratio, sim := rounds[0].Ratio(rounds[1]), fmt.Sprintf("%.2fx", f.of(simulated[0])/f.of(simulated[1]))
-			if simulated[0].CPU == 0 && i == len(figures)-1 {
-				sim = "-"
+			ratio, sim := rounds[0].Ratio(rounds[1]), "-" // processes alone have all figures
+			if full := f.of(simulated[1]); full > 0 {
+				sim = fmt.Sprintf("%.2fx", f.of(simulated[0])/full)
 			}
 			res.Tables[i].Rows = append(res.Tables[i].Rows, append(row, ratio.Text("%.2fx"), sim))
 			if i == 0 {
