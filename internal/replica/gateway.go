@@ -103,10 +103,8 @@ type GatewayCounters struct {
 }
 
 const (
-	// maxGatewayCommands bounds the commands of a batch: a report has results of so many.
-	maxGatewayCommands = wire.MaxResults
-	// maxRoundPatience bounds the time for a home's first answer, in thirds of an election timeout.
-	maxRoundPatience = 8
+	maxGatewayCommands = wire.MaxResults // of a batch: a report has results of so many
+	maxRoundPatience   = 8               // for a home's first answer, in thirds of an election timeout
 )
 
 // NewGateway makes a gateway. Of the settings, ID, Group, Boot and the bounds of commands, batches
