@@ -42,6 +42,7 @@ type Counters struct {
 	Elections                uint64 // terms in which this node led
 	Yields                   uint64 // campaigns begun anew, because a rival went first
 	Stalls                   uint64 // times this node could not write
+	AppendsLost              uint64 // appends to this node meanwhile that found no room: the leader sends them again
 	// The next fields count attempts of this node, as a leader, to hand leadership over, by reason:
 	// a call asked for it, the node loses its vote, it has no room, its log's disk is late. Nobody
 	// took over in time from a late leader, so it fell silent: Silences.

@@ -92,6 +92,7 @@ func (i *intake) admits(m *pb.Message) bool {
 	}
 	bytes := encoded.Size(m.GetEntries()...)
 	if !i.cfg.Budget.has(bytes) {
+		i.count.AppendsLost++
 		return false
 	}
 	i.held += bytes

@@ -338,6 +338,7 @@ func TestFollowerThatCannotWriteKeepsToItsBudget(t *testing.T) {
 				require.Greater(t, waiting, 2500)
 				require.LessOrEqual(t, waiting, 5000+200)
 				require.LessOrEqual(t, budget.Used(), int64(5000))
+				require.NotZero(t, n.r.Status().Counters.AppendsLost)
 				require.Equal(t, c.nodes[1].r.Leader(), n.r.Leader(), "it hears its leader")
 				n.hung = false
 				c.unstall(n)

@@ -86,6 +86,7 @@ var help = map[string]string{
 	"host.Unknown":            "Calls that ended with an unknown outcome.",
 	"host.Elections":          "Terms in which this node led.",
 	"host.Stalls":             "Times the node could not write: no room, or a late disk.",
+	"host.AppendsLost":        "Appends to the node, while it could not write, that found no room; sent again later.",
 	"host.HandOversAsked":     "Hand-overs that a call, a balancer or a stop asked for.",
 	"host.HandOversLeaving":   "Hand-overs because the leader loses its vote.",
 	"host.HandOversFull":      "Hand-overs because the leader's disk is full.",
