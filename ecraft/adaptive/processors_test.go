@@ -61,7 +61,7 @@ func (s *server) propose() {
 // run lets time pass, and returns the share of full copies among the entries.
 func (s *server) run(seconds float64) (full float64) {
 	end, first := s.now+seconds, len(s.plain)
-	committed, arrives := int(s.index), s.now
+	arrives := s.now
 	for s.now < end {
 		for len(s.done) < s.clients && s.every == 0 {
 			s.propose()
@@ -78,7 +78,7 @@ func (s *server) run(seconds float64) (full float64) {
 		}
 		s.now = next
 		if len(s.done) > 0 && s.done[0] <= s.now {
-			committed = int(s.index) - len(s.done) + 1
+			committed := int(s.index) - len(s.done) + 1
 			s.done = s.done[1:]
 			s.p.at(s.now)
 			s.p.committed(s.group(uint64(committed)))

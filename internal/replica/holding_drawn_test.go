@@ -68,12 +68,12 @@ func (m *holdModel) core(t *rapid.T) (made []wire.Message) {
 	for to := uint64(2); to <= 4; to++ {
 		for range rapid.IntRange(0, 3).Draw(t, "messages") {
 			var msg wire.Message
-			switch kind := rapid.IntRange(0, 9).Draw(t, "kind"); {
-			case kind == 0:
+			switch kind := rapid.IntRange(0, 9).Draw(t, "kind"); kind {
+			case 0:
 				msg = wire.Message{Group: 7, From: 1, To: to, Body: wire.Raft{Message: &pb.Message{Type: pb.MsgHeartbeat.Enum(), To: new(to), From: new(uint64(1)), Term: new(m.term), Commit: new(m.commit)}}}
-			case kind == 1:
+			case 1:
 				msg = wire.Message{Group: 7, From: 1, To: to, Body: wire.LogEnd{Number: 1}}
-			case kind == 2: // the core goes back, or forward
+			case 2: // the core goes back, or forward
 				m.next[to] = rapid.Uint64Range(1, m.last()+1).Draw(t, "next")
 				fallthrough
 			default:

@@ -102,12 +102,13 @@ func TestStalledNodeIsNotInTheWay(t *testing.T) {
 			tries, order := len(m.tried) > before, m.heirs(conf.GetVoters())
 			due := f.stalled != nil && f.leads() && (before == 0 || f.ticks-last > timeout)
 			level := !m.ahead() && m.match[1] < f.last
+			vain := m.ahead() && before > 0 // nobody took over
 			switch {
-			case tries && !due, tries && late && level, tries && late && m.ahead() && before > 0:
+			case tries && !due, tries && late && level, tries && late && vain:
 				t.Fatalf("node 1 hands over: late %v, level %v, ahead %v, after %d attempts", late, level, m.ahead(), before)
-			case due && !tries && !(late && (level || m.ahead() && before > 0)):
+			case due && !tries && (!late || !level && !vain):
 				t.Fatalf("node 1 does not hand over: late %v, level %v, ahead %v, after %d attempts", late, level, m.ahead(), before)
-			case due && late && m.ahead() && before > 0 && !m.s.silent, m.s.silent && !wasSilent && !(due && late && m.ahead() && before > 0):
+			case due && late && vain && !m.s.silent, m.s.silent && !wasSilent && (!due || !late || !vain):
 				t.Fatalf("silent: %v, was %v", m.s.silent, wasSilent)
 			case tries && before > 0 && slices.Equal(m.order, order) && m.tried[before] == m.tried[before-1]:
 				t.Fatalf("node 1 tries %v, of %v", m.tried, order)

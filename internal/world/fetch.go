@@ -239,7 +239,6 @@ func (f *fetches) send(sv *served) {
 	if sv.ended || !ok {
 		return
 	}
-	c := wire.Chunk{}
 	if reads {
 		buf := make([]byte, sv.Chunk)
 		n, err := io.ReadFull(sv.Body, buf)
@@ -251,7 +250,7 @@ func (f *fetches) send(sv *served) {
 		}
 		sv.Read(buf[:n:n], last)
 	}
-	c = sv.Take()
+	c := sv.Take()
 	c.Stream = sv.stream
 	if c.Number == 0 {
 		c.Header = sv.header

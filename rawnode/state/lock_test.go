@@ -49,8 +49,8 @@ func TestReadersLeaveTheLockWithTheirContexts(t *testing.T) {
 	require.ErrorIs(t, err, errLeft)
 	l.Unlock()
 	got.Wait()
-	l.Lock() // all have left
-	l.Unlock()
+	l.Lock()   // all have left
+	l.Unlock() //nolint:staticcheck // nothing is to be done between
 	b, err := l.enter(leaves)
 	require.NoError(t, err, "the lock is free")
 	l.leave(b)
