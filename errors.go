@@ -20,7 +20,8 @@ import (
 // Errors of nodes and groups. Each text names the field or the argument, its value, the
 // bound, and the next step.
 var (
-	// ErrInvalid wraps mistakes in options and arguments. Nothing was changed.
+	// ErrInvalid wraps mistakes in options and arguments. Nothing was changed. A setting of a package below, by
+	// Configure or in a read for example, is that package's ErrInvalid.
 	ErrInvalid = invalid.Err
 	// ErrClosed says that the node or the group is closed.
 	ErrClosed = errors.New("weft: closed")
@@ -103,6 +104,15 @@ func checkContext(ctx context.Context) error {
 		return invalid.Errorf("the context is nil, want context.Background() or one with a deadline")
 	}
 	return nil
+}
+
+// causeOf returns why a context has ended.
+func causeOf(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", ErrTimeout, cause)
+	}
+	return cause
 }
 
 // usable returns why nothing can be asked of the group.

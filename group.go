@@ -353,7 +353,7 @@ func (r *Replicated[M]) Wait(ctx context.Context, until func(M) bool, options ..
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return refused("wait", fmt.Errorf("group %d: the state is not as wanted yet: %w", r.id, context.Cause(ctx)))
+			return refused("wait", fmt.Errorf("group %d: the state is not as wanted yet: %w", r.id, causeOf(ctx)))
 		case <-r.Done():
 			return refused("wait", cmp.Or(r.Err(), ErrStopped))
 		}

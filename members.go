@@ -4,6 +4,7 @@
 package weft
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,12 +64,7 @@ func membersOf(conf *pb.ConfState, address func(id uint64) string) []Member {
 	add(conf.GetVoters(), true)
 	add(conf.GetVotersOutgoing(), true)
 	add(conf.GetLearners(), false)
-	slices.SortFunc(all, func(a, b Member) int {
-		if a.ID < b.ID {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(all, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
 	return all
 }
 
@@ -91,7 +87,8 @@ func (g *Group) AddLearner(ctx context.Context, id uint64, address string) error
 }
 
 // AddVoter adds a node that votes: first as a learner, and, once it has the state, with a vote.
-// If ctx ends meanwhile, the node stays a learner, and [Group.Promote] goes on.
+// If ctx ends meanwhile, the node stays a learner, and [Group.Promote] goes on. As for each change of members, a
+// ctx without a deadline ends after a minute; a large state needs more.
 func (g *Group) AddVoter(ctx context.Context, id uint64, address string) error {
 	return g.change(ctx, fmt.Sprintf("add voter %d", id), func(ctx context.Context) error {
 		if err := g.addLearner(ctx, id, address); err != nil {
@@ -149,9 +146,9 @@ func (g *Group) remove(ctx context.Context, id uint64, propose proposeChange) er
 }
 
 // Replace puts a new node in the place of a member: the new one is added as a learner, and, once
-// it has the state, one change gives it the vote and removes the old one. A learner is
-// replaced by a learner. A new node that votes already is refused ([ErrInvalid]), unless an
-// earlier call has removed the old one.
+// it has the state, one change gives it the vote and removes the old one. If ctx ends meanwhile, the
+// new one stays a learner, and a second Replace goes on. A learner is replaced by a learner. A new
+// node that votes already is refused ([ErrInvalid]), unless an earlier call has removed the old one.
 func (g *Group) Replace(ctx context.Context, old, id uint64, address string) error {
 	return g.change(ctx, fmt.Sprintf("replace %d by %d", old, id), func(ctx context.Context) error {
 		conf, err := g.settled(ctx)
@@ -227,7 +224,7 @@ func (g *Group) present(ctx context.Context) (*pb.ConfState, error) {
 func (g *Group) settled(ctx context.Context) (*pb.ConfState, error) {
 	conf, err := g.present(ctx)
 	if err == nil && len(conf.GetVotersOutgoing()) > 0 {
-		if err = g.awaitLeft(ctx, conf); err == nil {
+		if err = g.awaitLeft(ctx, conf, ErrRefused); err == nil { // the call has done nothing yet
 			conf, err = g.present(ctx)
 		}
 	}
@@ -333,9 +330,13 @@ func (g *Group) tryAlter(ctx context.Context, propose proposeChange, steps ...*p
 	for try := 1; ; try++ {
 		conf, err := propose(g.host, ctx, &pb.ConfChangeV2{Changes: steps})
 		if err == nil {
-			return g.awaitLeft(ctx, conf)
+			return g.awaitLeft(ctx, conf, ErrUnknown)
 		}
-		if !errors.Is(err, rawnode.ErrConfChange) || try == otherChanges || !g.pause(ctx, g.electionTimeout) {
+		wait := g.electionTimeout
+		if errors.Is(err, ErrUnsafeChange) {
+			wait = g.node.options.TickInterval
+		}
+		if !errors.Is(err, rawnode.ErrConfChange) || try == otherChanges || !g.pause(ctx, wait) {
 			return err
 		}
 	}
@@ -355,15 +356,18 @@ func (g *Group) pause(ctx context.Context, wait time.Duration) bool {
 	return false
 }
 
-// awaitLeft waits until a joint configuration is left.
-func (g *Group) awaitLeft(ctx context.Context, conf *pb.ConfState) error {
+// awaitLeft waits until a joint configuration is left. The verdict is that of a call that waits in vain.
+func (g *Group) awaitLeft(ctx context.Context, conf *pb.ConfState, verdict error) error {
+	ended := func(cause error) error {
+		return &rawnode.CallError{Op: "wait for the end of the change", Verdict: verdict, Cause: cause}
+	}
 	for len(conf.GetVotersOutgoing()) > 0 {
 		select {
 		case <-time.After(g.node.options.TickInterval):
 		case <-g.host.Done():
-			return refused("wait for the end of the change", ErrStopped)
+			return ended(cmp.Or(g.host.Err(), ErrStopped))
 		case <-ctx.Done():
-			return &rawnode.CallError{Op: "wait for the end of the change", Verdict: ErrUnknown, Cause: context.Cause(ctx)}
+			return ended(causeOf(ctx))
 		}
 		conf = g.host.Status().Members
 	}
@@ -437,16 +441,11 @@ func (g *Group) locate(ctx context.Context, conf *pb.ConfState, id uint64, at st
 			return refused("set address", fmt.Errorf("%w: %s is the address of node %d: give node %d one of its own, or move node %d first", ErrAddress, at, other, id, other))
 		}
 	}
-	if g.node.book.Fact(id).Address == at && !members.Has(conf, id) {
+	known := g.node.book.Fact(id)
+	if known.Address == at && !members.Has(conf, id) {
 		return nil
 	}
-	return g.publish(ctx, id, at)
-}
-
-// publish replicates the address of a node.
-func (g *Group) publish(ctx context.Context, id uint64, address string) error {
-	version := g.node.book.Fact(id).Next()
-	return g.tell(ctx, book.Facts{Addresses: map[uint64]book.Located{id: {Address: address, Version: version}}})
+	return g.tell(ctx, book.Facts{Addresses: map[uint64]book.Located{id: {Address: at, Version: known.Next()}}})
 }
 
 // tell puts facts into the log.

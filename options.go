@@ -73,7 +73,7 @@ type Options struct {
 	// CatchUpBytes bounds the bytes of snapshots and of missed entries under way, over all groups, once for those that the node sends and
 	// once for those that it takes; 0 means 64 MiB. The most urgent are first: see [rawnode.CatchUp].
 	CatchUpBytes int64
-	// Balance is the time between two looks at which node leads how many groups; 0
+	// Balance is the time between two looks at which node leads how many groups, 1 ms or more; 0
 	// means 5 s, and less than 0 never.
 	Balance time.Duration
 	// LeaderWeight is the node's weight as a leader, 1 to 1000; 0 means 100, and less than 0 the weight 0: the
@@ -94,7 +94,7 @@ type Options struct {
 	Calls func(group uint64, host Calls) Calls `json:"-"`
 	// ExitAfterHang ends the process, with status 1 and a line in Logger, when writes to the log wait
 	// and none has ended for so long: the disk hangs, and a supervisor can start the node elsewhere.
-	// A minute is usual; 0 means never. The group goes on without the node in the meantime.
+	// A minute is usual, 1 ms the least; 0 means never. The group goes on without the node in the meantime.
 	ExitAfterHang time.Duration
 	// ConfigureLog and ConfigureTransport, unless nil, change settings of the log and of the transport, except
 	// for those that the node sets: who the node is, its recorder, and, of the transport, Listen,
@@ -202,8 +202,11 @@ func (o Options) Validate() error {
 	if o.ElectionTicks < 2 || o.ElectionTicks > maxElection {
 		bad("ElectionTicks is %d, want 2 to %d, or 0 for %d", o.ElectionTicks, maxElection, defaultElection)
 	}
-	if o.ExitAfterHang < 0 {
-		bad("ExitAfterHang is %v, want 0 or more", o.ExitAfterHang)
+	if o.ExitAfterHang != 0 && o.ExitAfterHang < time.Millisecond { // a number without a unit is nanoseconds
+		bad("ExitAfterHang is %v, want 1ms or more, or 0 for never", o.ExitAfterHang)
+	}
+	if o.Balance > 0 && o.Balance < time.Millisecond {
+		bad("Balance is %v, want 1ms or more, or less than 0 for never", o.Balance)
 	}
 	if o.LeaderWeight > placement.MaxWeight {
 		bad("LeaderWeight is %d, want at most %d", o.LeaderWeight, placement.MaxWeight)
@@ -267,7 +270,7 @@ func (o Options) transportConfig(peers map[uint64]string) transport.Config {
 	if o.ConfigureTransport != nil {
 		o.ConfigureTransport(&c)
 	}
-	c.Cluster, c.Node, c.Listen, c.Peers, c.Zone = o.Cluster, o.ID, o.Listen, peers, o.Zone
+	c.Cluster, c.Node, c.Gateway, c.Listen, c.Peers, c.Zone = o.Cluster, o.ID, "", o.Listen, peers, o.Zone
 	c.TLS.Cert, c.TLS.Key, c.TLS.CA = o.TLS.Cert, o.TLS.Key, o.TLS.CA
 	return c
 }
@@ -365,8 +368,8 @@ func CompareEvery(interval time.Duration) GroupOption {
 	return func(c *groupConfig) { c.compareEvery = interval }
 }
 
-// Configure lets f change any setting of the group's host, except for those that the node
-// has set: the parts that groups share, and who the node is.
+// Configure lets f change any setting of the group's host, except for log, transport, state machine, first
+// members, and who the node is.
 func Configure(f func(*rawnode.Config)) GroupOption {
 	return func(c *groupConfig) {
 		if f == nil {

@@ -37,6 +37,9 @@ type Message = wire.Message
 //     wait. A leader with coding asks before it appends a large entry, and uses the backlog to
 //     choose the amount sent to each member (see raft.RawNode.QueueHint); without Backlog, the
 //     leader uses the acknowledgements.
+//   - MaxMessageBytes() int returns how large a message may be. [New] refuses a transport whose bound is below a
+//     command, a batch, an append or a chunk with 1 MiB around it: the transport would drop the first such entry
+//     each time that it is sent, and the group would commit nothing behind it.
 //   - SealsLate() promises that messages are encoded by [Message.MarshalBinary] or by package
 //     transport, which write each coded entry in the form of its receiver (see
 //     raft.Coding.LateSeal). For another transport the core makes each form, at the cost of
@@ -84,8 +87,8 @@ type Config struct {
 	Replica ReplicaConfig
 	// StateMachine is the replicated state. The host does not close it.
 	StateMachine StateMachine
-	// Transport may be shared by many hosts. The host does not close the transport. A transport
-	// must accept messages a little larger than Replica.MaxCommandBytes.
+	// Transport may be shared by many hosts. The host does not close the transport. A transport must accept
+	// messages a little larger than Replica.MaxCommandBytes, MaxBatchBytes and MaxAppendBytes, and ChunkBytes.
 	Transport Transport
 
 	// TickInterval is the length of a tick, 1 ms to 1 h; 0 means 100 ms. An election begins
@@ -175,6 +178,8 @@ func (c Config) Validate() error {
 	if isNil(c.Transport) {
 		bad("Transport", c.Transport, "a way to the other nodes")
 	}
+	messageMistakes(bad, c.Transport, partOf{"Replica.MaxCommandBytes", c.Replica.MaxCommandBytes}, partOf{"Replica.MaxBatchBytes", c.Replica.MaxBatchBytes},
+		partOf{"Replica.MaxAppendBytes", c.Replica.MaxAppendBytes}, partOf{"ChunkBytes", c.ChunkBytes})
 	timeMistakes(bad, c.Replica.ElectionTick, c.TickInterval, c.DefaultTimeout, c.SnapshotTimeout)
 	if l := c.Replica.Leases; l != nil && l.Tick != c.TickInterval {
 		bad("Replica.Leases.Tick", l.Tick, fmt.Sprintf("0, or TickInterval (%v)", c.TickInterval))
@@ -208,6 +213,29 @@ func timeMistakes(bad func(field string, value any, want string), election int, 
 	}
 	if snapshot < 0 || snapshot > maxTimeout {
 		bad("SnapshotTimeout", snapshot, fmt.Sprintf("0 to %v", maxTimeout))
+	}
+}
+
+// partOf is a field that bounds the largest part of a message.
+type partOf struct {
+	field string
+	bytes int
+}
+
+// messageRoom is more than a message has around its largest part: numbers, and the lengths of many small commands.
+const messageRoom = 1 << 20
+
+// messageMistakes names what does not fit a message of the transport.
+func messageMistakes(bad func(field string, value any, want string), t Transport, parts ...partOf) {
+	s, ok := t.(interface{ MaxMessageBytes() int })
+	if !ok || isNil(t) {
+		return
+	}
+	most := s.MaxMessageBytes()
+	for _, p := range parts {
+		if p.bytes > most-messageRoom {
+			bad(p.field, p.bytes, fmt.Sprintf("at most %d: the transport takes messages of at most %d bytes", most-messageRoom, most))
+		}
 	}
 }
 

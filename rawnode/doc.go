@@ -20,7 +20,7 @@
 //
 //	host, err := rawnode.New(rawnode.Config{...})
 //	result, err := host.Propose(ctx, command)   // at any node
-//	err = host.Read(ctx)                        // then read the state machine
+//	_, err = host.Read(ctx)                     // then read the state machine
 //
 // The log is a storage.Group or any other [Log]; the state is the user's [StateMachine];
 // the network is a [Transport], for example from package transport.

@@ -88,6 +88,8 @@ func (c GatewayConfig) Validate() error {
 	if c.Homes == nil {
 		bad("Homes", "nil", "a function that returns the nodes to ask")
 	}
+	set := c.settings()
+	messageMistakes(bad, c.Transport, partOf{"MaxCommandBytes", set.MaxCommandBytes}, partOf{"MaxBatchBytes", set.MaxBatchBytes})
 	timeMistakes(bad, c.ElectionTick, c.TickInterval, c.DefaultTimeout, 0)
 	return errors.Join(errs...)
 }

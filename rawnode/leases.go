@@ -69,12 +69,10 @@ func (h *Host) leaseCall(ctx context.Context, op string, do func(*replica.Replic
 		return refused(h.gone(), raft.None)
 	}
 	select {
-	case err := <-done:
+	case err := <-done: // before the host has ended: end takes what was posted
 		return err
 	case <-ctx.Done():
 		return &CallError{Op: op, Verdict: ErrUnknown, Cause: context.Cause(ctx)}
-	case <-h.finished:
-		return refused(h.gone(), raft.None)
 	}
 }
 

@@ -233,6 +233,26 @@ func TestNilContextIsRefused(t *testing.T) {
 	must(t, m.host, "after")
 }
 
+// A transport with small frames would drop a large entry each time that it is sent, and the group would commit nothing
+// behind it.
+func TestTransportForSmallMessagesIsRefused(t *testing.T) {
+	tr, err := transport.New(transport.Config{Cluster: 9, Node: 1, Listen: "127.0.0.1:0", MaxFrameBytes: 2 << 20})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tr.Close()) }()
+	_, err = parts{1, 1, openGroup(t, openEngine(t, 9, 1), 1), tr, nil}.host()
+	require.ErrorIs(t, err, rawnode.ErrInvalid)
+	require.ErrorContains(t, err, "Replica.MaxCommandBytes is 8388608, want at most 1048564: the transport takes messages of at most 2097140 bytes")
+	require.ErrorContains(t, err, "Replica.MaxAppendBytes is 1048576, want at most 1048564")
+	require.NotContains(t, err.Error(), "ChunkBytes")
+	gate := rawnode.GatewayConfig{ID: 7, Group: 1, Transport: tr, Homes: func() []uint64 { return nil }}
+	_, err = rawnode.NewGateway(gate)
+	require.ErrorContains(t, err, "MaxCommandBytes is 8388608, want at most 1048564")
+	gate.MaxCommandBytes = 1 << 19
+	g, err := rawnode.NewGateway(gate)
+	require.NoError(t, err)
+	g.Stop()
+}
+
 // Nil pointers in a configuration are named like fields that are not set.
 func TestNilPartsAreNamed(t *testing.T) {
 	_, err := rawnode.New(rawnode.Config{

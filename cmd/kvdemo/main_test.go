@@ -105,7 +105,7 @@ func TestBadCommandLines(t *testing.T) {
 			[]string{"gateway", "--id", "1", "--peers", "1=h:1", "--listen", "h:2", "--advertise", "x", "--tls-key", "k"}, exitUsage,
 			[]string{"--id: 1, want one that no node has: --peers has the node 1=h:1", `--advertise: address "x"`, "--tls-cert, --tls-key, --tls-ca: some are missing"},
 		},
-		{with("--groups", "0", "--balance-interval", "-1s"), exitUsage, []string{"--groups: 0, want 1 to 1024", "--balance-interval: -1s, want 0 or more"}},
+		{with("--groups", "0", "--balance-interval", "5ns", "--exit-after-hang", "-1s"), exitUsage, []string{"--groups: 0, want 1 to 1024", "--balance-interval: 5ns, want 0, or 1ms or more", "--exit-after-hang: -1s, want 0, or 1ms or more"}},
 		{with("--leader-weight", "1001"), exitUsage, []string{"--leader-weight: 1001, want 0 to 1000"}},
 		{[]string{"leader-weight", "1001"}, exitUsage, []string{"WEIGHT: 1001, want 0 to 1000"}},
 		{with("--pprof"), exitUsage, []string{"--pprof: it is served at --http-listen"}},

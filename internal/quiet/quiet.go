@@ -7,6 +7,7 @@ package quiet
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 )
@@ -18,17 +19,21 @@ const (
 	maxPause   = 10 * time.Minute
 )
 
+// maxKinds bounds the kinds that are told apart.
+const maxKinds = 1 << 10
+
 // Log logs lines of several kinds. The first line of a kind is logged at once, and
 // begins a pause. Lines within the pause are counted. The first line behind the
 // pause is logged with that count, as left_out, and begins a pause twice as long. A
 // kind of which nothing came for maxPause begins anew.
 //
-// A kind is remembered for as long as the Log is, so there must be few of them: a
-// reason or a known peer, not an address or a text. The zero value is ready. The
-// methods may be called from several goroutines.
+// There should be few kinds: a reason or a peer, not an address or a text. A stranger may come as
+// another peer each time, so kinds beyond maxKinds count as one. The zero value is ready. The methods may
+// be called from several goroutines.
 type Log[Kind comparable] struct {
-	mu    sync.Mutex
-	kinds map[Kind]*repeated
+	mu     sync.Mutex
+	kinds  map[Kind]*repeated
+	others repeated // all further kinds
 }
 
 // repeated is what is known of a kind.
@@ -60,14 +65,7 @@ func (l *Log[Kind]) Log(to *slog.Logger, level slog.Level, kind Kind, text strin
 func (l *Log[Kind]) due(kind Kind, now time.Time) (leftOut uint64, due bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r := l.kinds[kind]
-	if r == nil {
-		if l.kinds == nil {
-			l.kinds = map[Kind]*repeated{}
-		}
-		r = &repeated{}
-		l.kinds[kind] = r
-	}
+	r := l.of(kind, now)
 	silent := now.Sub(r.seen)
 	r.seen = now
 	switch {
@@ -82,4 +80,24 @@ func (l *Log[Kind]) due(kind Kind, now time.Time) (leftOut uint64, due bool) {
 	r.next = now.Add(r.pause)
 	leftOut, r.leftOut = r.leftOut, 0
 	return leftOut, true
+}
+
+// of returns what is known of a kind. A kind that was silent for maxPause would begin anew, and gives its place
+// to others.
+func (l *Log[Kind]) of(kind Kind, now time.Time) *repeated {
+	if r := l.kinds[kind]; r != nil {
+		return r
+	}
+	if len(l.kinds) >= maxKinds && !now.Before(l.others.next) {
+		maps.DeleteFunc(l.kinds, func(_ Kind, r *repeated) bool { return now.Sub(r.seen) >= maxPause })
+	}
+	if len(l.kinds) >= maxKinds {
+		return &l.others
+	}
+	if l.kinds == nil {
+		l.kinds = map[Kind]*repeated{}
+	}
+	r := &repeated{}
+	l.kinds[kind] = r
+	return r
 }

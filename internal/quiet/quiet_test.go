@@ -48,6 +48,32 @@ func TestKindsDoNotHideEachOther(t *testing.T) {
 	}
 }
 
+// A stranger that comes as another gateway each time costs neither memory nor lines without a bound, and hides no
+// kind that is known; when it has gone, kinds are told apart again.
+func TestKindsWithoutEndAreBounded(t *testing.T) {
+	var l Log[int]
+	now := time.Unix(1e9, 0)
+	lines := 0
+	for kind := range 10 * maxKinds {
+		if _, due := l.due(kind, now); due {
+			lines++
+		}
+	}
+	require.Len(t, l.kinds, maxKinds)
+	require.Equal(t, maxKinds+1, lines)
+	leftOut, due := l.due(10*maxKinds, now.Add(firstPause))
+	require.True(t, due)
+	require.EqualValues(t, 9*maxKinds-1, leftOut)
+	_, due = l.due(1, now.Add(firstPause))
+	require.True(t, due, "a kind that is known has a pause of its own")
+
+	for kind := range 2 {
+		_, due = l.due(-1-kind, now.Add(2*maxPause))
+		require.True(t, due)
+	}
+	require.Len(t, l.kinds, 2)
+}
+
 func TestLineThatComesNowAndThenIsLoggedLessAndLess(t *testing.T) {
 	var l Log[string]
 	logged, _ := flood(&l, time.Unix(1e9, 0), 2*time.Second, time.Minute)

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -69,25 +70,24 @@ func swapFile(path string, write bool) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for _, spec := range f.Imports {
+	swapped := src
+	for _, spec := range slices.Backward(f.Imports) { // a file may import a package by several names
 		if p, err := strconv.Unquote(spec.Path.Value); err != nil || p != UpstreamPath {
 			continue
 		}
-		if !write {
-			return true, nil
-		}
 		at, end := fset.Position(spec.Path.Pos()).Offset, fset.Position(spec.Path.End()).Offset
-		return true, rewrite(path, src, at, end)
+		swapped = slices.Concat(swapped[:at], []byte(strconv.Quote(WeftPath+"/raft")), swapped[end:])
 	}
-	return false, nil
+	if bytes.Equal(swapped, src) || !write {
+		return !bytes.Equal(swapped, src), nil
+	}
+	return true, rewrite(path, src, swapped)
 }
 
-// rewrite puts Weft's import path in place of src[at:end]. A file that was
-// gofmt-ed stays so: the new path may sort elsewhere in its group.
-func rewrite(path string, src []byte, at, end int) error {
+// rewrite puts out in place of src. A file that was gofmt-ed stays so: the new path may sort elsewhere in its group.
+func rewrite(path string, src, out []byte) error {
 	formatted, err := format.Source(src)
 	clean := err == nil && bytes.Equal(formatted, src)
-	out := bytes.Join([][]byte{src[:at], []byte(strconv.Quote(WeftPath + "/raft")), src[end:]}, nil)
 	if clean {
 		if out, err = format.Source(out); err != nil {
 			return err

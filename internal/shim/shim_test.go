@@ -210,7 +210,7 @@ func TestSwapImports(t *testing.T) {
 	const host = "package host\n\nimport (\n\t\"fmt\"\n\n\t\"go.etcd.io/raft/v3\"\n\t\"go.etcd.io/raft/v3/raftpb\"\n)\n"
 	dir := t.TempDir()
 	a := write(t, dir, "a.go", host)
-	b := write(t, dir, "sub/b.go", "package sub\n\nimport r \"go.etcd.io/raft/v3\" // named\n")
+	b := write(t, dir, "sub/b.go", "package sub\n\nimport r \"go.etcd.io/raft/v3\" // named\nimport s \"go.etcd.io/raft/v3\"\n")
 	c := write(t, dir, "c.go", "package host\n\nimport _ \"go.etcd.io/raft/v3/raftpb\"\n")
 	for _, passed := range []string{"vendor/v.go", "testdata/t.go", ".cache/c.go", "_x/x.go", "nested/n.go"} {
 		write(t, dir, passed, host)
@@ -226,7 +226,7 @@ func TestSwapImports(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{a, b}, found)
 	require.Equal(t, "package host\n\nimport (\n\t\"fmt\"\n\n\t\"github.com/weftraft/weft/raft\"\n\t\"go.etcd.io/raft/v3/raftpb\"\n)\n", read(t, a))
-	require.Equal(t, "package sub\n\nimport r \"github.com/weftraft/weft/raft\" // named\n", read(t, b))
+	require.Equal(t, "package sub\n\nimport r \"github.com/weftraft/weft/raft\" // named\nimport s \"github.com/weftraft/weft/raft\"\n", read(t, b))
 	require.Contains(t, read(t, c), UpstreamPath+"/raftpb")
 	require.Equal(t, host, read(t, filepath.Join(dir, "nested/n.go")))
 

@@ -44,7 +44,10 @@ func TestOptionsAtTheirBounds(t *testing.T) {
 		"catching up negative":    {func(o *weft.Options) { o.CatchUpBytes = -1 }, "Options.CatchUpBytes is -1, want 0 or more"},
 		"catching up with little": {func(o *weft.Options) { o.CatchUpBytes = 1 }, ""},
 		"balance off":             {func(o *weft.Options) { o.Balance = -1 }, ""},
-		"balance short":           {func(o *weft.Options) { o.Balance = 1 }, ""},
+		"balance short":           {func(o *weft.Options) { o.Balance = time.Millisecond }, ""},
+		"balance without a unit":  {func(o *weft.Options) { o.Balance = 5 }, "Options.Balance is 5ns, want 1ms or more, or less than 0"},
+		"hang without a unit":     {func(o *weft.Options) { o.ExitAfterHang = 60 }, "Options.ExitAfterHang is 60ns, want 1ms or more, or 0"},
+		"hang negative":           {func(o *weft.Options) { o.ExitAfterHang = -1 }, "Options.ExitAfterHang is -1ns, want 1ms or more, or 0"},
 		"balance long":            {func(o *weft.Options) { o.Balance = math.MaxInt64 }, ""},
 		"weight highest":          {func(o *weft.Options) { o.LeaderWeight = 1000 }, ""},
 		"weight 0":                {func(o *weft.Options) { o.LeaderWeight = -1 }, ""},
@@ -136,7 +139,7 @@ func TestLogAndTransportAreConfigured(t *testing.T) {
 		require.NoError(t, err)
 		m := newMember(t, id, peers)
 		m.options.ConfigureTransport = func(c *transport.Config) {
-			c.Listener, c.Cluster, c.Node, c.Peers = l, testCluster+9, 99, nil
+			c.Listener, c.Cluster, c.Node, c.Peers, c.Gateway = l, testCluster+9, 99, nil, "127.0.0.1:7000"
 		}
 		m.options.ConfigureLog = func(o *storage.Options) {
 			o.FS, o.Identity = disk, storage.Identity{Cluster: testCluster + 9, Node: 99}

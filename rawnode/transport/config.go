@@ -93,7 +93,8 @@ type Config struct {
 	// MiB for the background and 4 MiB for each other class.
 	QueueBytes [wire.NumClasses]int
 	// MaxFrameBytes bounds one frame, sent or received; 0 means wire.DefaultMaxFrame. A
-	// larger message cannot be sent. Control frames always have at most 1 MiB.
+	// larger message cannot be sent, so a host wants 1 MiB more than its MaxCommandBytes. Control frames always
+	// have at most 1 MiB.
 	MaxFrameBytes int
 	// ReceiveBytes bounds a peer's frames in memory here, not yet handed to their
 	// groups, unless its Limits say otherwise; 0 means twice MaxFrameBytes. Control

@@ -62,6 +62,9 @@ func (t *TCP) HasAddress(node uint64) bool {
 	return p != nil && t.address(p) != ""
 }
 
+// MaxMessageBytes returns how large a message may be; see [rawnode.Transport].
+func (t *TCP) MaxMessageBytes() int { return t.cfg.MaxFrameBytes - wire.HeaderLen }
+
 // SealsLate says that coded entries get the form for their receiver as they are written;
 // see [rawnode.Transport].
 func (*TCP) SealsLate() {}
