@@ -321,13 +321,14 @@ func (g *Group) withReasons(err error, steps []*pb.ConfChangeSingle) error {
 	return err
 }
 
-// otherChanges is how often a change is tried while another one may be under way.
+// otherChanges is for how many election timeouts a change is tried that the leader refuses: another change may be under
+// way, or a new leader may not have heard all members yet.
 const otherChanges = 5
 
 // tryAlter is alter without patience, but for changes of others: a leader that has applied
 // less than this node takes the last change for one under way.
 func (g *Group) tryAlter(ctx context.Context, propose proposeChange, steps ...*pb.ConfChangeSingle) error {
-	for try := 1; ; try++ {
+	for begun := time.Now(); ; {
 		conf, err := propose(g.host, ctx, &pb.ConfChangeV2{Changes: steps})
 		if err == nil {
 			return g.awaitLeft(ctx, conf, ErrUnknown)
@@ -336,7 +337,7 @@ func (g *Group) tryAlter(ctx context.Context, propose proposeChange, steps ...*p
 		if errors.Is(err, ErrUnsafeChange) {
 			wait = g.node.options.TickInterval
 		}
-		if !errors.Is(err, rawnode.ErrConfChange) || try == otherChanges || !g.pause(ctx, wait) {
+		if !errors.Is(err, rawnode.ErrConfChange) || time.Since(begun)+wait > otherChanges*g.electionTimeout || !g.pause(ctx, wait) {
 			return err
 		}
 	}
