@@ -74,6 +74,11 @@ func (h *Host) leaseCall(ctx context.Context, op string, do func(*replica.Replic
 	case <-ctx.Done():
 		return &CallError{Op: op, Verdict: ErrUnknown, Cause: context.Cause(ctx)}
 	case <-h.finished:
+	}
+	select {
+	case err := <-done: // it was done before the end
+		return err
+	default:
 		return refused(h.gone(), raft.None)
 	}
 }
