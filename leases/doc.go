@@ -111,7 +111,7 @@
 // this run with the number of the newest roster, and then nothing older. Otherwise
 // a late announcement brings back a roster that the leader holds for superseded.
 // Node.mayAdopt; TestRestartedNodeAdoptsNoOlderRoster,
-// TestRestartedNodeWaitsForTheNewestRoster.
+// TestRestartedNodeWaitsForTheNewestRoster, TestRestartedNodeWhoseClockAllowsNoLeaseAdopts.
 //
 // Three voters, and R answers a read without the write e:
 //
@@ -205,7 +205,8 @@
 //
 // L25. A roster travels whole until its receiver reports that it knows the
 // roster. A receiver that missed the roster and saw its number only would never
-// adopt it. Node.addNews; TestRosterIsAnnouncedUntilItIsKnown.
+// adopt it. Of older rosters in use as many travel beside it as a message takes. Node.addNews;
+// TestRosterIsAnnouncedUntilItIsKnown, TestBurstOfWishesIsAnnounced.
 //
 // L26. Waiting is state. A node that waits to adopt a roster goes on granting
 // leases on roles that stay, and answers everything else. Node.tryAdopt,

@@ -16,8 +16,8 @@ var ErrMalformed = errors.New("leases: malformed")
 var ErrNotLeader = errors.New("leases: this node does not lead; ask the leader")
 
 // ErrClocks is wrapped by the errors of messages whose sender's clock, by the sender's settings,
-// keeps time so badly that no lease between the two nodes could be renewed in time. Its request
-// and its answer have not been taken.
+// keeps time so badly that no lease between the two nodes could be renewed in time. None was granted or
+// taken.
 var ErrClocks = errors.New("leases: settings of clocks differ")
 
 // ErrConfig is wrapped by the errors of Config.Validate.

@@ -76,7 +76,8 @@ func (n *Node) mayGrant(now Instant, p *peer) bool {
 	case n.pending() != nil && n.pending().shrinks(r, p.id):
 		return false
 	}
-	return p.promise.mayRenew(now, p.request) && n.maxGrant(now) > n.cfg.delta(p.clock)
+	_, lasts := n.cfg.lasts(p.clock)
+	return lasts && p.promise.mayRenew(now, p.request) && n.maxGrant(now) > n.cfg.delta(p.clock)
 }
 
 // maxGrant returns for how long this node may promise: for a whole lease, but not

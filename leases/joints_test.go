@@ -203,6 +203,14 @@ func TestNodesWhoseClocksAllowNoLeaseAreNamed(t *testing.T) {
 	require.Equal(t, uint64(1), n.counts.Refused)
 }
 
+// A leader answers a member with such a clock, which may have to learn which roster is the newest, and grants it nothing.
+func TestLeaderAnswersAClockThatAllowsNoLease(t *testing.T) {
+	s := newStage(t, 3, 3, []NodeID{2}, nil)
+	m, x := s.member(1), Nonce{Boot: s.member(2).lease.cfg.Boot, Counter: 1 << 20}
+	require.ErrorIs(t, m.lease.Step(m.reading(), 2, Message{Term: 1, Clock: ClockBound{Resolution: 130 * ms}, Request: x}), ErrClocks)
+	require.Equal(t, Answer{Nonce: x}, m.lease.peer(2).owed)
+}
+
 // Nobody is named before a voter that has just joined has shown what it runs with: without
 // leases it adopts nothing, and two dead responders would hold writes up until one is back.
 func TestNobodyIsNamedUntilANewVoterHasShownItsLeases(t *testing.T) {

@@ -31,7 +31,7 @@ type Message struct {
 	Report Report   // to the leader
 	News   News     // from the leader
 	Usage  []Usage  // to the leader: for its tuner
-	Lists  []Roster // from the leader: its rosters from the least in use to the newest
+	Lists  []Roster // from the leader: its rosters in use up to the newest, or as many of the newest as fit
 }
 
 // ClockBound is the bound of a node's clock, by the settings of that node: see Config.DriftPPM

@@ -173,3 +173,19 @@ func TestRestartOfAllNodes(t *testing.T) {
 	require.GreaterOrEqual(t, s.now-began, s.set.cfg.Lease-ms)
 	s.until("node 2 is a responder again, or leads", 5*time.Second, func() bool { return s.serves(2, Span{}) })
 }
+
+// Node 3 is restarted with a clock that is good enough by its own settings, and allows no lease by those of the others. It
+// adopts rosters all the same, so that the leader waits for a dead responder no longer than otherwise.
+func TestRestartedNodeWhoseClockAllowsNoLeaseAdopts(t *testing.T) {
+	s := newStage(t, 3, 3, []NodeID{2}, nil)
+	m, l, c := s.member(3), s.member(1).lease, s.set.cfg
+	m.stop()
+	m.start(false)
+	m.lease.cfg.Heartbeat, m.lease.cfg.Resolution = 10*ms, 130*ms
+	s.pass(2 * c.Lease)
+	require.Positive(t, l.counts.Refused)
+	require.Less(t, l.peer(3).holding.until, s.member(1).reading(), "it grants the leader nothing")
+	s.member(2).stop()
+	i := s.write(1, 0)
+	s.until("the write is committed", c.Fail+c.Lease+rounds, func() bool { return s.committed(1, i) })
+}

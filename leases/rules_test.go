@@ -4,6 +4,7 @@
 package leases
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -284,6 +285,26 @@ func TestRosterIsAnnouncedUntilItIsKnown(t *testing.T) {
 		r := s.member(4).lease.rosters.newest()
 		return r.ID == l.rosters.newest().ID && r.sameAs(l.rosters.newest())
 	})
+}
+
+// A burst of wishes, with as many and as long keys as there may be, has more rosters in use than a message takes. They
+// would be lost together, again and again, and a dead responder of the first would hold up writes without end.
+func TestBurstOfWishesIsAnnounced(t *testing.T) {
+	s := newStage(t, 3, 3, []NodeID{2}, nil)
+	m := s.member(1)
+	for i := range 2 * MaxRosters {
+		var wanted []Want
+		for k := range MaxSpans {
+			key := fmt.Sprintf("%0*d", MaxKey-1, k)
+			wanted = append(wanted, Want{Span: Span{Start: key + "a", End: key + "b"}, Nodes: []NodeID{2, NodeID(10 + i)}})
+		}
+		require.NoError(t, m.lease.SetWanted(m.reading(), wanted))
+	}
+	require.Len(t, m.lease.rosters.list, MaxRosters)
+	s.member(2).stop()
+	i, c := s.write(1, 0), s.set.cfg
+	s.until("the write is committed", c.Fail+c.Lease+c.Heartbeat+rounds, func() bool { return s.committed(1, i) })
+	require.Equal(t, m.lease.rosters.newest().ID, s.member(3).lease.rosters.newest().ID)
 }
 
 // In peace two nodes of which one holds leases of the other exchange a message each

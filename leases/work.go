@@ -38,7 +38,9 @@ func (n *Node) Step(now Instant, from NodeID, m Message) error {
 }
 
 // stepClock takes the bound of a peer's clock, and returns an error if no lease between the
-// two nodes could be renewed in time. The message then has neither request nor answer any more.
+// two nodes could be renewed in time. The message then asks for no lease and grants none. Left are a member's
+// question and the leader's answer: a node that was restarted learns by them which roster is the newest (rule L10), and
+// others may wait for its adoption.
 func (n *Node) stepClock(p *peer, m *Message) error {
 	if !m.measures() {
 		return nil
@@ -48,7 +50,11 @@ func (n *Node) stepClock(p *peer, m *Message) error {
 	if ok {
 		return nil
 	}
-	m.Request, m.Answer = Nonce{}, Answer{}
+	if n.leading != nil {
+		m.Answer = Answer{}
+	} else {
+		m.Request, m.Answer.For, m.Answer.Seq = Nonce{}, 0, 0
+	}
 	n.counts.Refused++
 	return fmt.Errorf("%w: node %d has DriftPPM %d and Resolution %v, and node %d has DriftPPM %d and Resolution %v: "+
 		"a lease between them would last %v, and must last three heartbeats, %v; give all members the same settings",
@@ -196,15 +202,31 @@ func (n *Node) addNews(due bool, p *peer, m *Message) {
 	}
 	if p.follow.known < newest && (due || p.follow.announced < newest) {
 		list, _ := n.rosters.inUse()
-		for _, r := range list {
-			m.Lists = append(m.Lists, *r)
-		}
+		m.Lists = announcement(list)
 		p.follow.announced = newest
 	}
 	// A voter that has adopted the newest roster may have said so in vain.
 	if !m.isEmpty() || due && p.follow.adopted < newest && n.members.counts(p.id) {
 		m.News = News{Newest: newest, Least: n.rosters.least}
 	}
+}
+
+// maxAnnouncement bounds the bytes of rosters in a message, unless the newest one alone has more. A roster
+// within its bounds has less than 640 KiB, and transports take control messages of a megabyte.
+const maxAnnouncement = 512 << 10
+
+// announcement returns the newest of some rosters in use. An older one that is missing gives its receiver less: no lease on
+// that roster counts, and notes release nothing until the roster is superseded.
+func announcement(inUse []*Roster) (list []Roster) {
+	bytes := 0
+	for _, r := range slices.Backward(inUse) {
+		if bytes += len(appendRoster(nil, r)); bytes > maxAnnouncement && len(list) > 0 {
+			break
+		}
+		list = append(list, *r)
+	}
+	slices.Reverse(list)
+	return list
 }
 
 // addReport adds this node's report to the leader.

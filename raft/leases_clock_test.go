@@ -66,3 +66,23 @@ func TestLeasesStandAsideWhileTheClockIsUnfit(t *testing.T) {
 		require.Zero(t, read(id))
 	}
 }
+
+// A node whose host has it take no part in elections for a while, because the group is idle or the host cannot write, may
+// hold leases, and looks at its clock.
+func TestQuietTicksLookAtTheClock(t *testing.T) {
+	fault := new(error)
+	g := newLeaseGroup(t, 3, 3, []leases.NodeID{2}, func(c *raft.Config) {
+		if c.ID == 2 {
+			c.Clock = watchedClock{c.Clock, fault}
+		}
+	})
+	rn := g.nodes[2].rn
+	require.True(t, g.stable(2))
+	*fault = errors.New("it stands still")
+	rn.TickQuiesced()
+	require.False(t, g.stable(2))
+	require.Nil(t, rn.LeasePermit(nil))
+	*fault = nil
+	rn.TickQuiesced()
+	g.until("it answers by its leases again", time.Second, func() bool { return g.stable(2) })
+}

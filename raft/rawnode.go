@@ -69,10 +69,15 @@ func (rn *RawNode) Tick() {
 
 // TickQuiesced counts a tick and does nothing else: no heartbeat is sent and no
 // campaign begins. Hosts with very many groups use it for idle groups whose peers are
-// known to be idle, too.
+// known to be idle, too. With leases it looks whether the clock is fit, as Tick does.
 //
 // Deprecated: kept for hosts of upstream's library.
-func (rn *RawNode) TickQuiesced() { rn.raft.countTick() }
+func (rn *RawNode) TickQuiesced() {
+	rn.raft.countTick()
+	if x := rn.raft.leases(); x != nil {
+		x.LookAtClock() // leases that are held end by the clock
+	}
+}
 
 // Campaign makes this node try to become leader.
 func (rn *RawNode) Campaign() error {

@@ -4,6 +4,7 @@
 package rawnode_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -230,5 +231,39 @@ func TestHostSwitchesTheTunerAtTheLeader(t *testing.T) {
 		require.Eventually(t, func() bool {
 			return slices.Equal([]leases.TunerMode{mode, mode, mode}, modes())
 		}, 30*time.Second, 5*time.Millisecond)
+	}
+}
+
+// sleepyCaller is the context of a caller who looks at the end of a call late.
+type sleepyCaller struct {
+	context.Context
+	sleep func()
+}
+
+func (c sleepyCaller) Done() <-chan struct{} {
+	c.sleep()
+	return c.Context.Done()
+}
+
+// A wish that the leader has taken is not called refused because the host has ended by the time that the caller hears of it.
+func TestWishThatWasTakenIsNotRefused(t *testing.T) {
+	for range 8 { // of two ends that are there, Go takes any
+		var taken error
+		inBubble(t, 1, func(cfg *rawnode.Config) {
+			cfg.Replica.Clock = bubbleClock{time.Now().Add(-time.Hour)}
+			cfg.Replica.Leases = &raft.Leases{Lease: 300 * time.Millisecond, Fail: 100 * time.Millisecond}
+		}, func(t *testing.T, _ *hub, hosts map[uint64]*rawnode.Host) {
+			h := hosts[1]
+			_, err := h.Read(within(time.Minute))
+			require.NoError(t, err)
+			caller := sleepyCaller{within(time.Minute), func() {
+				s, err := h.LeaseStatus(within(time.Minute))
+				require.NoError(t, err)
+				require.Len(t, s.Roster.Wanted, 1)
+				require.NoError(t, h.Stop(within(time.Minute)))
+			}}
+			taken = h.SetResponders(caller, []leases.Want{{Nodes: []leases.NodeID{leases.AllVoters}}})
+		})
+		require.NoError(t, taken)
 	}
 }

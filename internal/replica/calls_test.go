@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // A call may have waited before the replica sees it.
@@ -38,4 +40,17 @@ func TestCallPastItsDeadlineIsRefused(t *testing.T) {
 		require.Empty(t, c.agree())
 		require.Empty(t, r.Status().Members.GetLearners())
 	})
+}
+
+// Wishes for a leader that have ended are forgotten, also while the group has no leader.
+func TestEndedWishesForALeaderAreForgotten(t *testing.T) {
+	c := newCluster(t, Weft, 1, 2, 3)
+	c.lose = func(wire.Message) bool { return true }
+	for range 3 {
+		c.calls++
+		c.nodes[1].r.TransferLeader(c.calls, 2, c.now+tick)
+		c.run(2)
+		require.ErrorIs(t, c.result(c.calls).Err, ErrNoLeader)
+	}
+	require.Empty(t, c.nodes[1].r.moves.wanted)
 }

@@ -112,3 +112,22 @@ func TestGatewayFarFromAllMembersFindsAHome(t *testing.T) {
 	pass(60)
 	require.NoError(t, c.result(call).Err)
 }
+
+// A gateway asks again, because its question may be lost. Its home, which waits for a leader, has the question once.
+func TestQueryThatIsAskedAgainIsOne(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	c.elect(1)
+	c.g.SetHomes([]uint64{2}, nil)
+	c.run(30)
+	require.EqualValues(t, 2, c.g.Status().Home)
+	c.lose = func(m wire.Message) bool { return m.From == 2 && m.To != 9 || m.To == 2 && m.From != 9 }
+	c.g.Query(1000, []byte("q"), ReadOptions{}, c.now+100*tick)
+	c.run(50)
+	require.Greater(t, c.g.Status().Counters.QueriesAgain, uint64(2))
+	require.EqualValues(t, 1, c.nodes[2].r.Status().Counters.Queries)
+	require.Equal(t, 1, c.nodes[2].r.home.asked)
+	c.run(51)
+	require.Error(t, c.result(1000).Err)
+	require.Empty(t, c.nodes[2].r.home.queries, "it has ended")
+	require.Zero(t, c.nodes[2].r.home.asked)
+}

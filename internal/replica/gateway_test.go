@@ -467,7 +467,7 @@ func TestQueriesSeeWhatWasAcknowledged(t *testing.T) {
 		require.NoError(t, d.Err)
 		require.Equal(t, []byte("q!"), d.Result)
 	}
-	require.Zero(t, home.r.home.queries)
+	require.Empty(t, home.r.home.queries)
 	require.Zero(t, home.r.home.asked)
 	require.Zero(t, c.g.Status().Queued)
 }
@@ -481,7 +481,7 @@ func TestQueriesGoOnWhenACallIsCancelled(t *testing.T) {
 	require.NoError(t, home.receiveQuery(9, wire.Query{Number: 1, Policy: wire.QueryReadIndex, Patience: 10 * tick}))
 	home.Cancel(0, nil)
 	home.Flush(c.now)
-	require.Equal(t, 1, home.home.queries)
+	require.Len(t, home.home.queries, 1)
 }
 
 // A member is no gateway, and a gateway takes nothing that is not for one.

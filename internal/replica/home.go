@@ -35,7 +35,7 @@ import (
 //
 // Invariant: kept is the memory of the results in entries and in kept reports of all guests, at most maxKeptBytes.
 // Invariant: a guest with a row has no kept report, and its first report has the row.
-// Invariant: queries and asked count the queries that are waiting reads, or are with the driver.
+// Invariant: queries are those that are waiting reads, or are with the driver, and asked counts them.
 //
 // A nil home has no guests.
 type home struct {
@@ -46,8 +46,8 @@ type home struct {
 	guests  []*guest // ascending by id
 	streams uint64   // so far
 	kept    int      // bytes of results that are not acknowledged
-	queries int      // under way
-	asked   int      // bytes of their requests
+	queries map[queryID]struct{}
+	asked   int // bytes of their requests
 }
 
 // Bounds of what a replica does for gateways.

@@ -26,9 +26,15 @@ var queryPolicies = map[wire.QueryPolicy]func(q wire.Query) ReadPolicy{
 	wire.QueryLocal: func(wire.Query) ReadPolicy { return Local{} },
 }
 
-// receiveQuery takes a gateway's query, as a read.
+// queryID names a query of a gateway.
+type queryID struct{ from, life, number uint64 }
+
+// receiveQuery takes a gateway's query, as a read, unless it is one that the gateway asks again.
 func (r *Replica) receiveQuery(from uint64, q wire.Query) error {
-	h := r.atHome()
+	h, id := r.atHome(), queryID{from, q.Life, q.Number}
+	if _, again := h.queries[id]; again {
+		return nil
+	}
 	o := ReadOptions{Policy: queryPolicies[q.Policy](q)}
 	if len(q.Spans) > 0 {
 		var err error
@@ -38,15 +44,15 @@ func (r *Replica) receiveQuery(from uint64, q wire.Query) error {
 	}
 	deadline := r.now + min(q.Patience, maxQueryTime)
 	w, err := r.newRead(o, deadline)
-	if h.queries >= maxQueries || h.asked > 0 && h.asked+len(q.Data) > r.cfg.MaxQueueBytes {
-		err = fmt.Errorf("%w: %d queries of gateways, of %d bytes", ErrOverloaded, h.queries, h.asked)
+	if len(h.queries) >= maxQueries || h.asked > 0 && h.asked+len(q.Data) > r.cfg.MaxQueueBytes {
+		err = fmt.Errorf("%w: %d queries of gateways, of %d bytes", ErrOverloaded, len(h.queries), h.asked)
 	}
 	if err != nil {
 		r.post(from, wire.Reply{Life: q.Life, Number: q.Number, Code: wire.AskAgain, Reason: err.Error()})
 		return nil
 	}
 	r.count.Queries++
-	h.queries++
+	h.queries[id] = struct{}{}
 	h.asked += len(q.Data)
 	w.call = r.begin(0, opRead, deadline, waitRead)
 	w.call.end = func(d Done) {
@@ -63,7 +69,7 @@ func (r *Replica) receiveQuery(from uint64, q wire.Query) error {
 
 // Answered sends the answer to a query. Of the reply, Code, Reason and Data count.
 func (r *Replica) Answered(q Query, reply wire.Reply) {
-	r.home.queries--
+	delete(r.home.queries, queryID{q.From, q.query.Life, q.query.Number})
 	r.home.asked -= len(q.Request)
 	reply.Life, reply.Number = q.query.Life, q.query.Number
 	reply.Index, reply.By, reply.Lag, reply.Age = q.read.Index, uint8(q.read.By), q.read.Lag, q.read.Age
@@ -79,7 +85,7 @@ func (r *Replica) Answered(q Query, reply wire.Reply) {
 // atHome returns the home, which there is once a gateway has come.
 func (r *Replica) atHome() *home {
 	if r.home == nil {
-		r.home = &home{facts: &r.facts, post: r.post, boot: r.reads.boot}
+		r.home = &home{facts: &r.facts, post: r.post, boot: r.reads.boot, queries: map[queryID]struct{}{}}
 	}
 	return r.home
 }

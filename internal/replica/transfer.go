@@ -25,16 +25,13 @@ func (t *transfers) leaderChanged() { t.due = true }
 
 // next ends the wishes that came true, and returns the leader that is to be asked for now.
 func (t *transfers) next(f *facts, finish func(*pendingCall, Done)) (to uint64, ok bool) {
-	if len(t.wanted) == 0 || f.state.Lead == raft.None {
-		return 0, false
-	}
 	t.wanted = slices.DeleteFunc(t.wanted, func(w wantedLeader) bool {
 		if w.to == f.state.Lead {
 			finish(w.call, Done{})
 		}
 		return w.call.ended
 	})
-	if len(t.wanted) == 0 || !t.due && f.ticks-t.sentAt < uint64(f.cfg.ElectionTick) {
+	if len(t.wanted) == 0 || f.state.Lead == raft.None || !t.due && f.ticks-t.sentAt < uint64(f.cfg.ElectionTick) {
 		return 0, false
 	}
 	t.due, t.sentAt = false, f.ticks

@@ -57,6 +57,8 @@ var gateways = []bug{
 		edit("		r.home.endStreams(\"this node has entries by a snapshot\")\n", "		if h.at.index > r.host.at.index {\n			r.home.endStreams(\"this node has entries by a snapshot\")\n		}\n"), "TestReportsNameNoSnapshotBeforeTheEntriesUnderIt", 0},
 	{"a gateway never goes back to a leader", gatewayFile,
 		edit("g.misses < len(g.homes)-1", "len(g.homes) > 1"), "TestGatewayGoesBackToALeaderThatAloneAnswers", 0},
+	{"a query that is asked again is another one", queriesFile,
+		edit("; again {", "; again && id.from == 0 {"), "TestQueryThatIsAskedAgainIsOne", 0},
 	{"bytes of queries are not given back", gatewayFile,
 		edit("			g.asked -= len(q.Data)\n", ""), "", brief},
 	{"a gateway takes answers to its earlier lives", gatewayFile,

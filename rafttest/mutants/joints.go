@@ -127,7 +127,7 @@ var joints = []bug{
 	{"a clock below 0 stands still", "leases/permit.go",
 		edit("min(max(reading, -century), century) + century + 1", "min(max(reading, 0), century) + 1"), "TestClockBelowZeroRuns", 0},
 	{"a clock by which no lease can be renewed is taken", "leases/work.go",
-		edit("	if ok {\n		return nil\n	}\n	m.Request", "	if ok || d <= 0 {\n		return nil\n	}\n	m.Request"), "TestNodesWhoseClocksAllowNoLeaseAreNamed", 0},
+		edit("	if ok {\n		return nil\n	}\n	if n.leading", "	if ok || d <= 0 {\n		return nil\n	}\n	if n.leading"), "TestNodesWhoseClocksAllowNoLeaseAreNamed", 0},
 	{"a voter that has just joined is taken to have leases", "leases/lead.go",
 		edit("		lacks = func(v NodeID) bool { return !has(v) }\n", "		_ = lacks\n"), "TestNobodyIsNamedUntilANewVoterHasShownItsLeases", 0},
 	{"settings of leases are not checked against the tick", "raft/leases_config.go",

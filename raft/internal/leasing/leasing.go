@@ -231,14 +231,14 @@ func idsOf[M ~map[uint64]struct{}](m M) []leases.NodeID {
 
 // Tick lets a tick pass.
 func (x *Leases) Tick() {
-	x.lookAtClock()
+	x.LookAtClock()
 	x.node.Tick(x.now())
 	x.recount = true
 	x.Poll()
 }
 
-// lookAtClock has leases stand aside while the clock is not fit.
-func (x *Leases) lookAtClock() {
+// LookAtClock has leases stand aside while the clock is not fit.
+func (x *Leases) LookAtClock() {
 	if x.cfg.Fit == nil {
 		return
 	}

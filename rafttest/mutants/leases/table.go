@@ -99,6 +99,12 @@ var table = []bug{
 		edit("term: s.Term, asking: true}", "term: s.Term}"), nil, "TestRestartedNodeAdoptsNoOlderRoster"},
 	{"L10", "older rosters are adopted although the leader has named a newer one", "leases/adopt.go",
 		edit("	if n.restart.term == n.term && r.ID.Seq < n.restart.least {\n		return false\n	}\n", ""), nil, "TestRestartedNodeWaitsForTheNewestRoster"},
+	{"L10", "a node whose clock allows no lease does not hear which roster is the newest", "leases/work.go",
+		edit("	if n.leading != nil {\n		m.Answer = Answer{}\n	} else {", "	if m.Answer = (Answer{}); true {"), nil, "TestRestartedNodeWhoseClockAllowsNoLeaseAdopts"},
+	{"L31", "a leader grants a lease that cannot be renewed in time", "leases/grantor.go",
+		edit("	return lasts && p.promise", "	return (lasts || !lasts) && p.promise"), nil, "TestLeaderAnswersAClockThatAllowsNoLease"},
+	{"L25", "all rosters in use travel, however long they are", "leases/work.go",
+		edit("bytes > maxAnnouncement && len(list) > 0", "bytes > maxAnnouncement && len(list) > MaxRosters"), nil, "TestBurstOfWishesIsAnnounced"},
 	{"L11", "lease messages leave before the term is on disk", "leases/adopt.go",
 		edit("now >= n.restart.until && n.durable >= n.term", "now >= n.restart.until"), nil, "TestNothingIsSaidBeforeTheTermIsDurable"},
 

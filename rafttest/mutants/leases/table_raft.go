@@ -5,6 +5,8 @@ package main
 
 // raftTable is the bugs in how package raft goes by the rules.
 var raftTable = []bug{
+	{rule: "L28", what: "in Raft, a node that takes no part in elections for a while does not look at its clock", file: "raft/rawnode.go",
+		edits: edit("		x.LookAtClock() //", "		_ = x //"), by: "TestQuietTicksLookAtTheClock"},
 	{rule: "L5", what: "in Raft, votes do not heed promises", file: "raft/extension_both.go",
 		edits: edit("	return x.leases.MayVote(m) && x.extension", "	return x.extension"), by: "TestPromisesBindVotes"},
 	{rule: "L5", what: "in Raft, votes at the leader's wish do not heed promises", file: "raft/extension_both.go",
