@@ -221,9 +221,10 @@ type Recovered struct {
 // the recovered one. A lost member that was in service all the time and has a leader and a majority
 // goes on without the recovered node, and says so in its log.
 //
-// A coded entry that the state lacks cannot be recovered from one node; then nothing is
-// changed. After an interruption, Recover is called again with the same arguments, or
-// [TakeBack] undoes what was done; until then, [Open] refuses the directory ([ErrUnfinished]).
+// A coded entry that the state lacks cannot be recovered from one node, nor a group that is out of service
+// here ([ErrDiffers], [ErrLogLost]); then nothing is changed. After an interruption, Recover is called again
+// with the same arguments, or [TakeBack] undoes what was done; until then, [Open] refuses the directory
+// ([ErrUnfinished]).
 func Recover(ctx context.Context, o Options, group uint64, sm StateMachine, lost []uint64, options ...GroupOption) (Recovered, error) {
 	if err := checkContext(ctx); err != nil {
 		return Recovered{}, err

@@ -263,8 +263,12 @@ type logJob struct {
 	compact *replica.Compact
 }
 
-// writeLog is the append stage.
+// writeLog is the append stage. Behind the host's end nothing is written: a write may have been left out for a lack of
+// room, and must not be passed over. The next one can have a commit index that lies in it, with which no core starts.
 func (h *Host) writeLog(job logJob) {
+	if h.context.Err() != nil {
+		return
+	}
 	if c := job.compact; c != nil {
 		h.compactLog(c)
 		return

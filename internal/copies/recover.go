@@ -176,6 +176,9 @@ var syncDir = files.SyncDir
 
 // plan finds out whether the group may begin anew, and writes down how.
 func (r *recovery) plan(ctx context.Context) (*recoveryPlan, error) {
+	if err := (front.Group{Dir: r.Dir, Node: r.ID, ID: r.Group}).OutOfService(); err != nil {
+		return nil, err // nor could the group be opened afterwards
+	}
 	tail, applied, err := r.tail()
 	if err != nil {
 		return nil, err

@@ -24,13 +24,14 @@ type Group struct {
 	Node, ID uint64
 }
 
-// outOf are the reasons for being out of service, with the names of their files and what else may help.
+// outOf are the reasons for being out of service, with the names of their files and what else may help. Behind a recovery
+// it matters no more that a vote may be lost.
 var outOf = []struct {
 	reason       error
 	file, unless string
 }{
 	{compare.ErrDiffers, "differs-%d", "; if this state is right all the same, remove the file %s"},
-	{rawnode.ErrLogLost, "log-lost-%d", ""}, // nothing helps: votes may be lost, too
+	{rawnode.ErrLogLost, "log-lost-%d", "; if all other members are lost for good, remove the file %s and call Recover"},
 }
 
 // PutOut notes, durably, that the group is out of service here.
@@ -58,11 +59,7 @@ func (g Group) OutOfService() error {
 		if err != nil {
 			return fmt.Errorf("look whether group %d is out of service: %w", g.ID, err)
 		}
-		unless := out.unless
-		if unless != "" {
-			unless = fmt.Sprintf(unless, path)
-		}
-		return fmt.Errorf("%w: group %d at node %d: %s: start a node with an id that was never used and an empty directory, and put it in the place of this one with Group.Replace%s", out.reason, g.ID, g.Node, why, unless)
+		return fmt.Errorf("%w: group %d at node %d: %s: start a node with an id that was never used and an empty directory, and put it in the place of this one with Group.Replace%s", out.reason, g.ID, g.Node, why, fmt.Sprintf(out.unless, path))
 	}
 	return nil
 }

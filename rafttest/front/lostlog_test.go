@@ -44,4 +44,17 @@ func TestLostLogIsRememberedOverRestartsOfAllNodes(t *testing.T) {
 	require.ErrorIs(t, err, weft.ErrLogLost)
 	require.ErrorContains(t, err, "an id that was never used and an empty directory")
 	require.NoError(t, node.Close(within(t)))
+
+	// Behind a recovery the group could not be opened.
+	all[1].stop(t)
+	all[2].stop(t)
+	_, err = all[3].recoverGroup(t, 1, 2)
+	require.ErrorIs(t, err, weft.ErrLogLost)
+	note := filepath.Join(all[3].options.Dir, "log-lost-1")
+	require.ErrorContains(t, err, "remove the file "+note)
+	require.NoError(t, os.Remove(note))
+	_, err = all[3].recoverGroup(t, 1, 2)
+	require.NoError(t, err)
+	all[3].start(t)
+	all[3].propose(t, "a line behind the recovery")
 }

@@ -17,7 +17,8 @@ import (
 const kills = 20
 
 // ruleLoadDurable kills the process between two operations on the disk. The next process finds what was not synced,
-// because the operating system has it. The power fails after its Load.
+// because the operating system has it. The power fails after its Load. Likewise the next host of the same process finds
+// what was not written.
 func ruleLoadDurable(s *stage) {
 	if s.f.OnDisk {
 		return // there the power does not fail
@@ -36,6 +37,13 @@ func ruleLoadDurable(s *stage) {
 			}
 			m.survived(t, found, host)
 		}, "after the process was killed behind operation %d on the disk", at)
+	}
+	m := s.fresh()
+	m.apply(t, 0, len(t.batches))
+	index, _, err := m.sm.Load()
+	calls("method Load for another host", err)
+	if _, found, _ := m.crashed(false); found < index {
+		breaks("method Load returned index %d to another host of the process, and index %d after power failed behind it", index, found)
 	}
 }
 

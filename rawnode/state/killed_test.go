@@ -5,6 +5,8 @@ package state_test
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"syscall"
@@ -17,6 +19,7 @@ import (
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
 	"github.com/weftraft/weft/rawnode/state"
+	"github.com/weftraft/weft/rawnode/state/internal/envelope"
 )
 
 // unlocked is a file system whose locks ended with the process that held them.
@@ -118,8 +121,15 @@ func TestStateGoesBackInOneStep(t *testing.T) {
 }
 
 // Power fails at any operation, and of the names that were not synced any survive: later ones, too, without earlier ones. The limits
-// of sessions are there with each checkpoint that was made with them.
+// of sessions are there with each checkpoint that was made with them, also where an earlier process was killed before it
+// had synced their name.
 func TestCheckpointSurvivesWithItsLimitsOnly(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("killed=%v", killed), func(t *testing.T) { limitsSurvive(t, killed) })
+	}
+}
+
+func limitsSurvive(t *testing.T, killed bool) {
 	few := &session.Limits{Sessions: 1, Results: 1, ResultBytes: 100}
 	mem, found := vfs.NewCrashableMem(), 0
 	var m *state.Memory[*tally]
@@ -140,6 +150,13 @@ func TestCheckpointSurvivesWithItsLimitsOnly(t *testing.T) {
 				require.ErrorIs(t, err, state.ErrLimits)
 			}
 		}
+	}
+	if killed {
+		require.NoError(t, open(t, mem, state.Options{}).Close())
+		f, err := mem.Create("state/session-limits", vfs.WriteCategoryUnspecified)
+		require.NoError(t, err)
+		_, err = io.WriteString(f, envelope.Describe(&session.DefaultLimits))
+		require.NoError(t, errors.Join(err, f.Sync(), f.Close())) // but not its name
 	}
 	m = open(t, errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {

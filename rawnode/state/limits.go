@@ -50,22 +50,33 @@ func (m *Memory[M]) keptLimits() (string, error) {
 	return string(b), nil
 }
 
-// keepLimits writes limitsFile, unless it is there.
+// keepLimits writes limitsFile, unless it is there, durably: or power may take the limits, and leave the checkpoint behind them. The
+// process that wrote the file may have been killed before its name was durable.
 func (m *Memory[M]) keepLimits() error {
 	if m.opts.Sessions == nil || m.limitsKept {
 		return nil
 	}
-	want := envelope.Describe(m.opts.Sessions)
-	if kept, err := m.keptLimits(); err != nil || kept == want {
-		m.limitsKept = err == nil
-		return err
+	kept, err := m.keptLimits()
+	if want := envelope.Describe(m.opts.Sessions); err == nil && kept != want {
+		err = m.writeLimits(want)
 	}
-	on, temp := m.opts.FS, m.path(tempPrefix+limitsFile)
-	f, err := on.Create(temp, vfs.WriteCategoryUnspecified)
+	if err == nil {
+		err = dirlock.Sync(m.opts.FS, m.opts.Dir)
+	}
 	if err != nil {
 		return fmt.Errorf("keep the limits of sessions: %w", err)
 	}
-	_, err = io.WriteString(f, want)
+	m.limitsKept = true
+	return nil
+}
+
+func (m *Memory[M]) writeLimits(text string) error {
+	on, temp := m.opts.FS, m.path(tempPrefix+limitsFile)
+	f, err := on.Create(temp, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, text)
 	if err == nil {
 		err = f.Sync()
 	}
@@ -73,11 +84,7 @@ func (m *Memory[M]) keepLimits() error {
 		err = on.Rename(temp, m.path(limitsFile))
 	}
 	if err != nil {
-		return fmt.Errorf("keep the limits of sessions: %w", errors.Join(err, on.Remove(temp)))
+		return errors.Join(err, on.Remove(temp))
 	}
-	if err := dirlock.Sync(on, m.opts.Dir); err != nil { // or power may take the limits, and leave the checkpoint behind them
-		return fmt.Errorf("keep the limits of sessions: %w", err)
-	}
-	m.limitsKept = true
 	return nil
 }

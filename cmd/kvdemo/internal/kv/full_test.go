@@ -301,10 +301,12 @@ func TestFullDiskInterrupted(t *testing.T) {
 			}
 			require.Equal(t, before, s.Applied())
 
+			_, _, err = s.Load()
+			require.ErrorIs(t, err, pebblestate.ErrFull, "what it returns is to be durable")
 			f.from.Store(0)
+			require.NoError(t, flushEventually(db))
 			_, _, err = s.Load()
 			require.NoError(t, err)
-			require.NoError(t, flushEventually(db))
 			require.NoError(t, wait(s))
 			require.NoError(t, db.Close())
 		})

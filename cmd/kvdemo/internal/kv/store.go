@@ -163,7 +163,8 @@ func (s *Store) commit(b *pebble.Batch) error {
 }
 
 // Load implements rawnode.StateMachine. A batch that the last host has left, because the
-// batch waited for room, is in the state or not.
+// batch waited for room, is in the state or not. What another host of this process has
+// applied is flushed first.
 func (s *Store) Load() (applied uint64, host []byte, err error) {
 	p, err := s.db.Use()
 	if err != nil {
@@ -179,7 +180,11 @@ func (s *Store) Load() (applied uint64, host []byte, err error) {
 		}
 		s.broken = nil
 	}
-	return s.meta.applied, slices.Clone(s.host), nil
+	durable, err := s.Durable()
+	if err == nil && durable < s.meta.applied {
+		err = s.db.Flush()
+	}
+	return s.meta.applied, slices.Clone(s.host), err
 }
 
 // Interrupt implements rawnode.Interruptible: nothing waits for room any more, as the

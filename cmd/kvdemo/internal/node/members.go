@@ -7,13 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/weftraft/weft"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/internal/files"
 	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
@@ -180,7 +180,7 @@ func (n *node) gaveUpFor(g *group, err error) error {
 		return err
 	}
 	err = fmt.Errorf("%w: kvdemo member remove %d --endpoints ... , then kvdemo serve --join --id NEW --data NEW ... and kvdemo member add NEW", err, n.cfg.ID)
-	return errors.Join(err, os.WriteFile(filepath.Join(n.cfg.Data, lostFile), []byte(err.Error()), 0o644))
+	return errors.Join(err, files.Replace(filepath.Join(n.cfg.Data, lostFile), []byte(err.Error())))
 }
 
 // noteRemoved remembers that the node was removed, and says so.
