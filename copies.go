@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/weftraft/weft/internal/chunks"
 	"github.com/weftraft/weft/internal/copies"
-	"github.com/weftraft/weft/internal/ending"
+	"github.com/weftraft/weft/internal/files"
+	"github.com/weftraft/weft/internal/front"
 	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/state"
@@ -73,7 +73,7 @@ func (g *Group) writeSnapshot(ctx context.Context, w io.Writer) (SnapshotInfo, e
 
 // openView opens a view of the state in a goroutine, and returns the view's index and body. The
 // goroutine is left behind, as a use of the state machine, if the state machine does not return until
-// ctx has ended and ending.Patience is over.
+// ctx has ended and front.Patience is over.
 func (g *Group) openView(ctx context.Context) (uint64, *io.PipeReader, error) {
 	body, to := io.Pipe()
 	opened, over := make(chan uint64, 1), make(chan error, 2)
@@ -87,7 +87,7 @@ func (g *Group) openView(ctx context.Context) (uint64, *io.PipeReader, error) {
 		end(g.copyView(to, opened))
 	}()
 	context.AfterFunc(ctx, func() {
-		time.AfterFunc(ending.Patience, func() {
+		time.AfterFunc(front.Patience, func() {
 			end(fmt.Errorf("%w: the state machine, in Snapshot or in Read of its view: %w", ErrNotEnded, context.Cause(ctx)))
 		})
 	})
@@ -113,7 +113,7 @@ func (g *Group) copyView(to *io.PipeWriter, opened chan<- uint64) (err error) {
 	buf := make([]byte, copies.ChunkBytes)
 	for ended := false; !ended; {
 		var n int
-		if n, ended, err = chunks.Fill(view, buf); err != nil {
+		if n, ended, err = files.Fill(view, buf); err != nil {
 			return err
 		}
 		if _, err := to.Write(buf[:n]); err != nil {
@@ -363,7 +363,7 @@ func (g *Group) awaitUses(ctx context.Context) error {
 	select { // a use that looks at its own context ends now
 	case <-done:
 		return nil
-	case <-time.After(ending.Patience):
+	case <-time.After(front.Patience):
 		return fmt.Errorf("%w: Snapshot, which reads the state machine's view or writes: %w", ErrNotEnded, context.Cause(ctx))
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/internal/compare"
-	"github.com/weftraft/weft/internal/ending"
 	"github.com/weftraft/weft/internal/front"
 	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/internal/marked"
@@ -70,7 +69,7 @@ type Group struct {
 
 	turn  chan struct{} // has a token while a Close is under way
 	after func() error  // called at the end of the first that succeeds; nil: nothing to do
-	state ending.Ending // the end of after
+	state front.Ending  // the end of after
 
 	ending context.Context // ends when a Close begins
 	end    context.CancelFunc
@@ -205,7 +204,7 @@ func (g *Group) Close(ctx context.Context) error {
 	if err := g.usable(ctx); err != nil {
 		return err
 	}
-	if err := ending.TakeTurn(ctx, g.turn); err != nil {
+	if err := front.TakeTurn(ctx, g.turn); err != nil {
 		return fmt.Errorf("close group %d: %w", g.id, err)
 	}
 	defer func() { <-g.turn }()

@@ -19,7 +19,6 @@ import (
 	"github.com/weftraft/weft/internal/book"
 	"github.com/weftraft/weft/internal/compare"
 	"github.com/weftraft/weft/internal/copies"
-	"github.com/weftraft/weft/internal/ending"
 	"github.com/weftraft/weft/internal/front"
 	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/internal/members"
@@ -55,7 +54,7 @@ type Node struct {
 
 	turn   chan struct{} // has a token while a Close is under way
 	closed bool          // of whoever has the token
-	parts  ending.Ending // likewise: the end of the parts
+	parts  front.Ending  // likewise: the end of the parts
 }
 
 // logDir is where the log is, in Options.Dir.
@@ -475,7 +474,7 @@ func (n *Node) Close(ctx context.Context) error {
 	if err := checkContext(ctx); err != nil {
 		return err
 	}
-	if err := ending.TakeTurn(ctx, n.turn); err != nil {
+	if err := front.TakeTurn(ctx, n.turn); err != nil {
 		return fmt.Errorf("close node %d: %w", n.options.ID, err)
 	}
 	defer func() { <-n.turn }()
@@ -524,7 +523,7 @@ func (n *Node) awaitBackground(ctx context.Context) error {
 	select {
 	case <-done:
 		return nil
-	case <-time.After(ending.Patience):
+	case <-time.After(front.Patience):
 	}
 	select {
 	case <-done:

@@ -14,8 +14,8 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/catchup"
-	"github.com/weftraft/weft/internal/chunks"
 	"github.com/weftraft/weft/internal/fetch"
+	"github.com/weftraft/weft/internal/files"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 )
@@ -242,7 +242,7 @@ func (s *fetchesOut) next(ctx context.Context, sv *served, header *pb.Message, s
 	if reads {
 		// A fresh buffer for each chunk, because the transport and the stream keep the buffer.
 		buf = make([]byte, s.h.cfg.ChunkBytes)
-		n, last, err := chunks.Fill(snap, buf)
+		n, last, err := files.Fill(snap, buf)
 		if err != nil {
 			return fmt.Errorf("read the snapshot: %w", err)
 		}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weftraft/weft/internal/chunks"
+	"github.com/weftraft/weft/internal/files"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 )
@@ -242,7 +242,7 @@ func (s *snapshotsOut) stream(ctx context.Context, stream uint64, o *outgoing, s
 		}
 		// A fresh buffer for each chunk, because the transport keeps the buffer.
 		buf := make([]byte, s.h.cfg.ChunkBytes)
-		n, ended, err := chunks.Fill(snap, buf)
+		n, ended, err := files.Fill(snap, buf)
 		chunk.Data, chunk.Last = buf[:n], ended
 		if err != nil {
 			chunk.Broken = fmt.Sprintf("read the snapshot: %v", err)

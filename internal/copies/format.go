@@ -15,7 +15,7 @@ import (
 	"hash/crc32"
 	"io"
 
-	"github.com/weftraft/weft/internal/chunks"
+	"github.com/weftraft/weft/internal/files"
 )
 
 // A snapshot in a file:
@@ -224,7 +224,7 @@ func Write(ctx context.Context, w io.Writer, info Info, view io.Reader) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		n, ended, err := chunks.Fill(view, buf)
+		n, ended, err := files.Fill(view, buf)
 		if err != nil {
 			return fmt.Errorf("read the state: %w", err)
 		}

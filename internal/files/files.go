@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package files writes small files durably.
+// Package files writes small files durably, and reads streams in pieces.
 package files
 
 import (

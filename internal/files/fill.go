@@ -1,8 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chunks reads streams in pieces.
-package chunks
+package files
 
 import "io"
 

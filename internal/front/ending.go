@@ -1,8 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ending ends things that may hang: a log, a state machine.
-package ending
+package front
 
 import (
 	"context"
