@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/weftraft/weft/internal/members"
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/theirs"
 	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/leases"
@@ -19,19 +20,9 @@ import (
 
 // rawNode is what a simulated host calls of *raft.RawNode.
 type rawNode interface {
-	Tick()
-	Step(m *pb.Message) error
-	Campaign() error
-	Propose(data []byte) error
-	ProposeConfChange(cc pb.ConfChangeI) error
-	ApplyConfChange(cc pb.ConfChangeI) *pb.ConfState
-	ReadIndex(rctx []byte)
-	TransferLeader(to uint64)
-	ForgetLeader() error
+	replica.Shared
 	Bootstrap(peers []raft.Peer) error
-	ReportUnreachable(id uint64)
 	ReportSnapshot(id uint64, status raft.SnapshotStatus)
-	HasReady() bool
 	Ready() raft.Ready
 	Advance(raft.Ready)
 	BasicStatus() raft.BasicStatus
@@ -75,7 +66,8 @@ func (u *upstreamNode) try(call func() error) (err error) {
 	return err
 }
 
-func (u *upstreamNode) Tick() { u.do(u.rn.Tick) }
+func (u *upstreamNode) Tick()         { u.do(u.rn.Tick) }
+func (u *upstreamNode) TickQuiesced() { u.do(u.rn.TickQuiesced) }
 
 // Step gives the node a message. Upstream's library panics if it wins an election after its host
 // has put its own removal into force; hosts end such a member, and here it takes no votes.
@@ -118,16 +110,8 @@ func (u *upstreamNode) Ready() (out raft.Ready) {
 	return out
 }
 
-func (u *upstreamNode) BasicStatus() raft.BasicStatus {
-	s := u.rn.BasicStatus()
-	return raft.BasicStatus{ID: s.ID, HardState: s.HardState, Applied: s.Applied, LeadTransferee: s.LeadTransferee,
-		SoftState: raft.SoftState{Lead: s.Lead, RaftState: raft.StateType(s.RaftState)}}
-}
-
-func (u *upstreamNode) Status() raft.Status {
-	s := u.rn.Status()
-	return raft.Status{BasicStatus: u.BasicStatus(), Config: s.Config, Progress: s.Progress}
-}
+func (u *upstreamNode) BasicStatus() raft.BasicStatus { return theirs.BasicStatus(u.rn.BasicStatus()) }
+func (u *upstreamNode) Status() raft.Status           { return theirs.Status(u.rn.Status()) }
 
 func (u *upstreamNode) WithProgress(visitor func(id uint64, typ raft.ProgressType, pr tracker.Progress)) {
 	u.rn.WithProgress(func(id uint64, typ upstream.ProgressType, pr tracker.Progress) {

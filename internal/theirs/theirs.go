@@ -42,12 +42,27 @@ func Ready(rd upstream.Ready) raft.Ready {
 	return out
 }
 
-// ReadStates returns upstream's read states as ours.
-func ReadStates(states []upstream.ReadState) (out []raft.ReadState) {
-	for _, s := range states {
-		out = append(out, raft.ReadState{Index: s.Index, RequestCtx: s.RequestCtx})
+// ReadStates returns upstream's read states as ours; nil if and only if they are.
+func ReadStates(states []upstream.ReadState) []raft.ReadState {
+	if states == nil {
+		return nil
+	}
+	out := make([]raft.ReadState, len(states))
+	for i, s := range states {
+		out[i] = raft.ReadState(s)
 	}
 	return out
+}
+
+// BasicStatus returns upstream's status as ours, as Status does.
+func BasicStatus(s upstream.BasicStatus) raft.BasicStatus {
+	return raft.BasicStatus{ID: s.ID, HardState: s.HardState, Applied: s.Applied, LeadTransferee: s.LeadTransferee,
+		SoftState: raft.SoftState{Lead: s.Lead, RaftState: raft.StateType(s.RaftState)}}
+}
+
+// Status returns upstream's status with configuration and progress.
+func Status(s upstream.Status) raft.Status {
+	return raft.Status{BasicStatus: BasicStatus(s.BasicStatus), Config: s.Config, Progress: s.Progress}
 }
 
 // SnapshotStatus says how the sending of a snapshot ended.

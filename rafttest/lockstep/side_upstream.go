@@ -8,6 +8,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
+	ours "github.com/weftraft/weft/internal/theirs"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -63,29 +64,11 @@ var upstream = library{
 	isLocalMsgTarget: theirs.IsLocalMsgTarget,
 }
 
-// upstreamConfig has every field that upstream's Config has.
+// upstreamConfig has every field that upstream's Config has. The disk has upstream's errors already.
 func upstreamConfig(c raft.Config) *theirs.Config {
-	return &theirs.Config{
-		ID:                          c.ID,
-		ElectionTick:                c.ElectionTick,
-		HeartbeatTick:               c.HeartbeatTick,
-		Storage:                     c.Storage,
-		Applied:                     c.Applied,
-		AsyncStorageWrites:          c.AsyncStorageWrites,
-		MaxSizePerMsg:               c.MaxSizePerMsg,
-		MaxCommittedSizePerReady:    c.MaxCommittedSizePerReady,
-		MaxUncommittedEntriesSize:   c.MaxUncommittedEntriesSize,
-		MaxInflightMsgs:             c.MaxInflightMsgs,
-		MaxInflightBytes:            c.MaxInflightBytes,
-		CheckQuorum:                 c.CheckQuorum,
-		PreVote:                     c.PreVote,
-		ReadOnlyOption:              theirs.ReadOnlyOption(c.ReadOnlyOption),
-		Logger:                      c.Logger,
-		DisableProposalForwarding:   c.DisableProposalForwarding,
-		DisableConfChangeValidation: c.DisableConfChangeValidation,
-		StepDownOnRemoval:           c.StepDownOnRemoval,
-		TraceLogger:                 c.TraceLogger,
-	}
+	u := ours.Config(&c)
+	u.Storage, u.TraceLogger = c.Storage, c.TraceLogger
+	return u
 }
 
 func upstreamPeers(peers []raft.Peer) []theirs.Peer {
@@ -101,11 +84,11 @@ type upstreamCore struct{ *theirs.RawNode }
 func (c upstreamCore) Bootstrap(peers []raft.Peer) error {
 	return c.RawNode.Bootstrap(upstreamPeers(peers))
 }
-func (c upstreamCore) Ready() raft.Ready   { return fromUpstreamReady(c.RawNode.Ready()) }
+func (c upstreamCore) Ready() raft.Ready   { return ours.Ready(c.RawNode.Ready()) }
 func (c upstreamCore) Advance(raft.Ready)  { c.RawNode.Advance(theirs.Ready{}) }
-func (c upstreamCore) Status() raft.Status { return fromUpstreamStatus(c.RawNode.Status()) }
+func (c upstreamCore) Status() raft.Status { return ours.Status(c.RawNode.Status()) }
 func (c upstreamCore) BasicStatus() raft.BasicStatus {
-	return fromUpstreamBasic(c.RawNode.BasicStatus())
+	return ours.BasicStatus(c.RawNode.BasicStatus())
 }
 func (c upstreamCore) statusText() string { return c.RawNode.Status().String() }
 
@@ -121,7 +104,7 @@ func (c upstreamCore) WithProgress(visit func(uint64, raft.ProgressType, tracker
 
 type upstreamNode struct{ theirs.Node }
 
-func (n upstreamNode) Status() raft.Status { return fromUpstreamStatus(n.Node.Status()) }
+func (n upstreamNode) Status() raft.Status { return ours.Status(n.Node.Status()) }
 
 func (n upstreamNode) ReportSnapshot(id uint64, st raft.SnapshotStatus) {
 	n.Node.ReportSnapshot(id, theirs.SnapshotStatus(st))
@@ -129,30 +112,7 @@ func (n upstreamNode) ReportSnapshot(id uint64, st raft.SnapshotStatus) {
 
 func (n upstreamNode) tryReady() (raft.Ready, bool) {
 	rd, ok := taken(n.Ready())
-	return fromUpstreamReady(rd), ok
-}
-
-// fromUpstreamReady shares upstream's slices and pointers, except for those of ReadStates, which is nil if and only if
-// upstream's is, and of SoftState.
-func fromUpstreamReady(rd theirs.Ready) raft.Ready {
-	out := raft.Ready{
-		HardState:        rd.HardState,
-		Entries:          rd.Entries,
-		Snapshot:         rd.Snapshot,
-		CommittedEntries: rd.CommittedEntries,
-		Messages:         rd.Messages,
-		MustSync:         rd.MustSync,
-	}
-	if rd.SoftState != nil {
-		out.SoftState = new(fromUpstreamSoft(*rd.SoftState))
-	}
-	if rd.ReadStates != nil {
-		out.ReadStates = make([]raft.ReadState, len(rd.ReadStates))
-		for i, rs := range rd.ReadStates {
-			out.ReadStates[i] = raft.ReadState(rs)
-		}
-	}
-	return out
+	return ours.Ready(rd), ok
 }
 
 func toUpstreamReady(rd raft.Ready) theirs.Ready {
@@ -176,24 +136,6 @@ func toUpstreamReady(rd raft.Ready) theirs.Ready {
 	return out
 }
 
-func fromUpstreamSoft(s theirs.SoftState) raft.SoftState {
-	return raft.SoftState{Lead: s.Lead, RaftState: raft.StateType(s.RaftState)}
-}
-
 func toUpstreamSoft(s raft.SoftState) theirs.SoftState {
 	return theirs.SoftState{Lead: s.Lead, RaftState: theirs.StateType(s.RaftState)}
-}
-
-func fromUpstreamBasic(s theirs.BasicStatus) raft.BasicStatus {
-	return raft.BasicStatus{
-		ID:             s.ID,
-		HardState:      s.HardState,
-		SoftState:      fromUpstreamSoft(s.SoftState),
-		Applied:        s.Applied,
-		LeadTransferee: s.LeadTransferee,
-	}
-}
-
-func fromUpstreamStatus(s theirs.Status) raft.Status {
-	return raft.Status{BasicStatus: fromUpstreamBasic(s.BasicStatus), Config: s.Config, Progress: s.Progress}
 }
