@@ -26,25 +26,20 @@ func (h *Heap[E]) Push(e E) {
 func (h *Heap[E]) Pop() E {
 	all := *h
 	first, last := all[0], len(all)-1
-	e := all[last]
-	clear(all[last:]) // let go of what it refers to
-	*h = all[:last]
-	all = *h
+	e := &all[last] // not a copy, whose address would have it allocated
 	for i := 0; last > 0; {
 		least := 2*i + 1
-		if least >= last {
-			all[i] = e
-			break
-		}
 		if right := least + 1; right < last && all[right].Before(&all[least]) {
 			least = right
 		}
-		if !all[least].Before(&e) {
-			all[i] = e
+		if least >= last || !all[least].Before(e) {
+			all[i] = *e
 			break
 		}
 		all[i] = all[least]
 		i = least
 	}
+	clear(all[last:]) // let go of what it refers to
+	*h = all[:last]
 	return first
 }
