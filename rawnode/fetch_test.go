@@ -80,7 +80,7 @@ func lagging(t *testing.T, takes wire.Kinds, lose func(*behind, wire.Message) bo
 			must(t, hosts[b.leader], fmt.Sprint("command ", i))
 		}
 		require.Equal(t, b.leader, hosts[b.leader].Status().Lead)
-		net.setCut(b.lag, false)
+		net.heal(b.lag)
 		f(t, b)
 		require.EqualValues(t, 1, hosts[b.lag].Status().Counters.SnapshotsInstalled)
 		require.Equal(t, hosts[b.leader].Status().Applied, hosts[b.lag].Status().Applied)
@@ -238,7 +238,7 @@ func TestSlowRestoreIsWaitedForAndNotFlooded(t *testing.T) {
 		for i := range 50 {
 			must(t, hosts[leader], fmt.Sprint("command ", i))
 		}
-		net.setCut(lag, false)
+		net.heal(lag)
 		begin := time.Now()
 		for hosts[lag].Status().Counters.SnapshotsInstalled == 0 {
 			time.Sleep(time.Second)
@@ -282,7 +282,7 @@ func TestSourceThatOpensItsStateForLongIsWaitedFor(t *testing.T) {
 		for i := range 50 {
 			must(t, hosts[leader], fmt.Sprint("command ", i))
 		}
-		net.setCut(lag, false)
+		net.heal(lag)
 		for begin := time.Now(); hosts[lag].Status().Counters.SnapshotsInstalled == 0; time.Sleep(time.Second) {
 			require.Less(t, time.Since(begin), 3*time.Minute)
 		}
@@ -333,8 +333,7 @@ func outlives(t *testing.T, retain uint64, happens func(t *testing.T, hosts map[
 		for i := range 50 {
 			must(t, hosts[lead], fmt.Sprint("command ", i))
 		}
-		time.Sleep(time.Second) // the log of every other member is compacted
-		net.setCut(lag, false)
+		net.heal(lag)
 		for begin := time.Now(); hosts[lag].Status().Counters.SnapshotsInstalled == 0; time.Sleep(10 * time.Second) {
 			lead = hosts[lead].Status().Lead
 			must(t, hosts[lead], fmt.Sprint("later ", time.Since(begin)))

@@ -166,7 +166,7 @@ func TestRecorderIsToldOfSnapshotsAtBothEnds(t *testing.T) {
 		for range 60 {
 			must(t, hosts[1], "a")
 		}
-		net.setCut(3, false)
+		net.heal(3)
 		behind := recorders[3]
 		ended := func() bool {
 			return behind.lastRestored() != nil && hosts[3].Status().Applied >= hosts[1].Status().Commit

@@ -72,7 +72,7 @@ func TestFailedSnapshotsAreRetriedWithPauses(t *testing.T) {
 				for i := range 50 {
 					must(t, hosts[1], fmt.Sprint(i))
 				}
-				net.setCut(3, false)
+				net.heal(3)
 				time.Sleep(until - time.Since(begin))
 				failed := uint64(0)
 				for _, h := range hosts {

@@ -17,7 +17,9 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/storage"
 )
@@ -117,6 +119,18 @@ func TestStopReturnsAtContextEndWhicheverPartHangs(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A leader that is stopped hands leadership over before it ends, within an election timeout: so the test has virtual time.
+func TestLeaderThatIsStoppedHandsLeadershipOver(t *testing.T) {
+	bothLibraries(t, func(t *testing.T, core replica.NewCore) {
+		inBubble(t, 3, func(cfg *rawnode.Config) { cfg.Replica.Core = core }, func(t *testing.T, _ *hub, hosts map[uint64]*rawnode.Host) {
+			must(t, hosts[1], "before")
+			old := hosts[hosts[1].Status().Lead]
+			require.NoError(t, old.Stop(within(10*time.Second)))
+			require.NotEqual(t, raft.StateLeader, old.Status().Role)
+		})
+	})
 }
 
 // A transport whose Send waits, against its contract, blocks the loop, and with it Status. The test

@@ -185,8 +185,9 @@ func TestThreeProcesses(t *testing.T) {
 
 	// A minority: clear errors within the deadline, and old state on demand.
 	next := s.leader()
-	s.kill(next)
 	alone := s.endpoints[3-lead-next]
+	eventually(t, "the other node to have it", func() bool { return s.do(alone, "get", "--local", "after").out == "the leader died" })
+	s.kill(next)
 	for _, args := range [][]string{{"put", "k", "v"}, {"get", "after"}, {"del", "after"}, {"ls"}} {
 		begin := time.Now()
 		r := s.do(alone, append(args, "--timeout", "1s")...)

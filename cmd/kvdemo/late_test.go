@@ -67,7 +67,7 @@ func TestProcessWhoseDiskHangsHoldsNobodyAndEnds(t *testing.T) {
 	require.Equal(t, 1, f.nodes[old].cmd.ProcessState.ExitCode())
 	log, err := os.ReadFile(f.nodes[old].log)
 	require.NoError(t, err)
-	require.Contains(t, string(log), "the disk hangs: writes wait, and none has ended for 4")
+	require.Regexp(t, `the disk hangs: writes wait, and none has ended for ([4-9]|[1-9]\d)`, string(log)) // 4 s, or later on a busy machine
 	require.NoError(t, os.Remove(gate))
 	start(old)
 	eventually(t, "the node is back", func() bool { r := at(old, "get", "k"); return r.code == 0 && strings.Contains(r.out, "while it hangs") })

@@ -86,7 +86,7 @@ func TestMemberMistakes(t *testing.T) {
 	f.do("put", "k", "v")
 	refusedWith := func(code int, want string, args ...string) {
 		t.Helper()
-		r := kvdemo(t.Context(), "", append(args, "--endpoints", f.endpoints(), "--timeout", "3s")...)
+		r := kvdemo(t.Context(), "", append(args, "--endpoints", f.endpoints(), "--timeout", limit.String())...)
 		require.Equal(t, code, r.code, r.err)
 		require.Contains(t, r.err, want)
 	}

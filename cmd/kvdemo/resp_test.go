@@ -109,7 +109,7 @@ var registers = porcupine.Model{
 // history collects what clients did.
 type history struct {
 	start time.Time
-	done  atomic.Int64 // replies, good or bad
+	done  atomic.Int64 // operations whose answer is known: a node that is down refuses any number in no time
 	mu    sync.Mutex
 	ops   []porcupine.Operation
 }
@@ -119,10 +119,10 @@ func (h *history) do(ctx context.Context, client int, c *redis.Client, in regist
 	call := time.Since(h.start).Nanoseconds()
 	out, err := in.run(ctx, c)
 	end := time.Since(h.start).Nanoseconds()
-	h.done.Add(1)
 	var dial *net.OpError
 	switch {
 	case err == nil:
+		h.done.Add(1)
 	case strings.HasPrefix(err.Error(), "TRYAGAIN"), errors.As(err, &dial) && dial.Op == "dial", in.op == "get":
 		return false
 	default:

@@ -23,6 +23,7 @@ func TestStrayNode(t *testing.T) {
 	// The members keep their leader, however slow the machine is.
 	f := newFleet(t, 3, 4, "--tick", "20ms", "--election-ticks", "100")
 	f.do("put", "k", "v")
+	f.healthy() // each member knows the leader
 	members := f.endpoints()
 	before := f.do("status")
 	f.nodes[4] = &ship{peer: freePort(t)}

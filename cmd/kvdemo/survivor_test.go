@@ -46,6 +46,7 @@ func TestBackupOfASurvivorHasWhatItsLogHas(t *testing.T) {
 func survive(t *testing.T, nodes, groups int) {
 	f := newFleet(t, nodes, nodes, "--tick", "10ms", "--groups", fmt.Sprint(groups), "--flush-interval", "1h", "--coding", "off")
 	f.do("put", "lock", "ann", "--ttl", "10m")
+	f.healthy() // each node has a log, however late it was started
 	for i := range 40 {
 		f.do("put", fmt.Sprintf("key %d", i), fmt.Sprint(i))
 	}

@@ -7,8 +7,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -32,7 +30,7 @@ const patience = time.Minute
 type session struct {
 	t       *testing.T
 	program string
-	base    int // node N answers at port base+N
+	http    map[string]string // where a node answers, by id
 	nodes   map[string]*process.Process
 }
 
@@ -40,12 +38,13 @@ type session struct {
 func newSession(t *testing.T) *session {
 	source, err := os.ReadFile("main.go")
 	require.NoError(t, err)
-	free, err := ports.Free(3)
+	free, err := ports.Free(6)
 	require.NoError(t, err)
-	s := &session{t: t, base: threeFreePorts(t), nodes: map[string]*process.Process{}}
+	s := &session{t: t, http: map[string]string{"1": free[3], "2": free[4], "3": free[5]}, nodes: map[string]*process.Process{}}
 	text := string(source)
 	for written, used := range map[string]string{
-		"127.0.0.1:7001": free[0], "127.0.0.1:7002": free[1], "127.0.0.1:7003": free[2], "8000+": fmt.Sprint(s.base, "+"),
+		"127.0.0.1:7001": free[0], "127.0.0.1:7002": free[1], "127.0.0.1:7003": free[2],
+		`fmt.Sprintf("127.0.0.1:%d", 8000+*id)`: fmt.Sprintf("%#v[fmt.Sprint(*id)]", s.http),
 	} {
 		require.Equal(t, 1, strings.Count(text, written), written)
 		text = strings.Replace(text, written, used, 1)
@@ -65,24 +64,6 @@ func newSession(t *testing.T) *session {
 	return s
 }
 
-// threeFreePorts returns a port in front of three that nobody listens at.
-func threeFreePorts(t *testing.T) int {
-	for range 100 {
-		base, free := 15000+rand.IntN(15000), 0
-		for i := 1; i <= 3; i++ {
-			if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", base+i)); err == nil {
-				require.NoError(t, l.Close())
-				free++
-			}
-		}
-		if free == 3 {
-			return base
-		}
-	}
-	t.Fatal("no three free ports behind each other")
-	return 0
-}
-
 // start starts a node.
 func (s *session) start(id string) {
 	p, err := process.Start([]string{s.program, "-id", id}, "node-"+id+".log")
@@ -99,11 +80,9 @@ func (s *session) start(id string) {
 
 // ask sends a request to a node, and returns the number in its answer.
 func (s *session) ask(method, id, name string) (int, error) {
-	port, err := strconv.Atoi(id)
-	require.NoError(s.t, err)
 	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Second)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, fmt.Sprintf("http://127.0.0.1:%d/%s", s.base+port, name), nil)
+	r, err := http.NewRequestWithContext(ctx, method, fmt.Sprintf("http://%s/%s", s.http[id], name), nil)
 	require.NoError(s.t, err)
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {

@@ -24,7 +24,10 @@ const (
 // are used: be ready to try again.
 func Free(n int) ([]string, error) {
 	var addresses []string
-	for range 100 * n {
+	for tries := 0; len(addresses) < n; tries++ {
+		if tries == 100*n {
+			return nil, fmt.Errorf("found %d free ports of %d to %d on 127.0.0.1, need %d; stop what uses them", len(addresses), lowest, highest, n)
+		}
 		port := lowest + rand.IntN(highest-lowest+1)
 		address := fmt.Sprintf("127.0.0.1:%d", port)
 		l, err := net.Listen("tcp", address)
@@ -37,9 +40,7 @@ func Free(n int) ([]string, error) {
 		}
 		// Held until all are found, so that none is chosen twice.
 		defer func() { _ = l.Close() }()
-		if addresses = append(addresses, address); len(addresses) == n {
-			return addresses, nil
-		}
+		addresses = append(addresses, address)
 	}
-	return nil, fmt.Errorf("found %d free ports of %d to %d on 127.0.0.1, need %d; stop what uses them", len(addresses), lowest, highest, n)
+	return addresses, nil
 }

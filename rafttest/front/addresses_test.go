@@ -4,6 +4,7 @@
 package front_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"testing"
@@ -73,14 +74,14 @@ func TestMemberMovesWhileAMajorityIsDown(t *testing.T) {
 func TestAddressIsSetAgainstAMistakeInTheOptions(t *testing.T) {
 	all := startCluster(t, 3)
 	right := all[2].node.Address()
-	require.NoError(t, all[3].group.SetAddress(within(t), 2, right))
+	changed(t, func(ctx context.Context) error { return all[3].group.SetAddress(ctx, 2, right) })
 	all[1].propose(t, "node 1 has the address from the log")
 	all[1].stop(t)
 	all[1].options.Peers = maps.Clone(all[1].options.Peers)
 	all[1].options.Peers[2] = addressesOf(t, 2)[2]
 	all[1].start(t)
 	require.NotEqual(t, right, all[1].node.Addresses()[2])
-	require.NoError(t, all[3].group.SetAddress(within(t), 2, right))
+	changed(t, func(ctx context.Context) error { return all[3].group.SetAddress(ctx, 2, right) })
 	eventually(t, func() bool { return all[1].node.Addresses()[2] == right }, "the address is newer than the options")
 	all[1].propose(t, "after")
 }
@@ -95,12 +96,12 @@ func TestMemberKnowsItsAddressBetterThanAnOperator(t *testing.T) {
 	id, own := follower.options.ID, follower.node.Address()
 	other := all[id%3+1]
 	wrong := addressesOf(t, 9)[9]
-	require.NoError(t, other.group.SetAddress(within(t), id, wrong))
+	changed(t, func(ctx context.Context) error { return other.group.SetAddress(ctx, id, wrong) })
 	eventually(t, func() bool { return other.node.Addresses()[id] == own }, "the member's own word")
 	require.Equal(t, 2, follower.propose(t, "after"))
 	// A member that is down cannot object, and does when it is back.
 	follower.stop(t)
-	require.NoError(t, other.group.SetAddress(within(t), id, wrong))
+	changed(t, func(ctx context.Context) error { return other.group.SetAddress(ctx, id, wrong) })
 	require.Equal(t, wrong, other.node.Addresses()[id])
 	follower.start(t)
 	require.Equal(t, 3, follower.propose(t, "back"))

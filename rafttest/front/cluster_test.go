@@ -266,6 +266,19 @@ func (m *member) propose(t testing.TB, line string) int {
 	}
 }
 
+// changed makes a change, and repeats what is refused because a disk is late: on a busy machine one may be, for longer than an
+// election timeout.
+func changed(t testing.TB, change func(context.Context) error, what ...any) {
+	t.Helper()
+	ctx := within(t)
+	err := change(ctx)
+	for errors.Is(err, weft.ErrStalled) && ctx.Err() == nil {
+		time.Sleep(2 * time.Millisecond)
+		err = change(ctx)
+	}
+	require.NoError(t, err, what...)
+}
+
 // read returns the lines behind a linearizable read.
 func (m *member) read(t testing.TB) []string {
 	t.Helper()

@@ -4,6 +4,7 @@
 package front_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -125,7 +126,7 @@ func TestReplicaThatHasAnotherStateIsPutOutOfServiceAndReplaced(t *testing.T) {
 		Join: true, Peers: all[1].options.Peers,
 	}
 	all[4] = openReplica(t, fourth, open)
-	require.NoError(t, all[1].Replace(within(t), 3, 4, fourth.Listen))
+	changed(t, func(ctx context.Context) error { return all[1].Replace(ctx, 3, 4, fourth.Listen) })
 	for _, id := range []uint64{1, 2, 4} {
 		all.until(t, id, fmt.Sprintf("node %d: all are equal again", id), func() bool { return all[id].State().Differs == nil })
 	}

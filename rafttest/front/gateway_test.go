@@ -332,7 +332,7 @@ func TestVerdictsOfGatewaysHoldWhenTheLeaderIsKilled(t *testing.T) {
 		all[id].start(t)
 	}
 	eventually(t, func() bool { return len(process.said(t, "acked")) > 20 }, "lines of the first node")
-	require.NoError(t, all[2].group.TransferLeader(within(t), 1))
+	changed(t, func(ctx context.Context) error { return all[2].group.TransferLeader(ctx, 1) })
 	load := startGateLoad(openGateway(t, 8, all, 1, 2, 3), openGateway(t, 9, all, 1, 2, 3))
 	load.goesOn(t, 200, "with all nodes")
 	require.NoError(t, process.Kill())

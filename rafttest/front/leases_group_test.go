@@ -4,6 +4,7 @@
 package front_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -56,7 +57,7 @@ func TestSpansAreAskedOfTheUsersCommandsAlone(t *testing.T) {
 		}}
 	}))
 	m.propose(t, "a line")
-	require.NoError(t, m.group.AddLearner(within(t), 2, "127.0.0.1:1"), "a fact in the log")
+	changed(t, func(ctx context.Context) error { return m.group.AddLearner(ctx, 2, "127.0.0.1:1") }, "a fact in the log")
 	m.propose(t, "another line")
 	m.stop(t)
 	close(asked)

@@ -76,7 +76,7 @@ func TestMemberIsAddedByIDAndAddressAloneAndAllNodesRestart(t *testing.T) {
 	follower, _ := notLeader(t, all)
 	all[4] = joiner(t, 4, follower)
 	all[4].start(t)
-	require.NoError(t, follower.group.AddVoter(within(t), 4, all[4].options.Listen))
+	changed(t, func(ctx context.Context) error { return follower.group.AddVoter(ctx, 4, all[4].options.Listen) })
 	voters, learners := follower.ids()
 	require.Equal(t, []uint64{1, 2, 3, 4}, voters)
 	require.Empty(t, learners)
@@ -152,13 +152,13 @@ func TestMemberIsReplacedByAnotherAtTheSameAddress(t *testing.T) {
 	all[4] = joiner(t, 4, all[1])
 	all[4].options.Listen = all[3].options.Peers[3]
 	all[4].start(t)
-	require.NoError(t, all[1].group.Replace(within(t), 3, 4, all[4].options.Listen))
+	changed(t, func(ctx context.Context) error { return all[1].group.Replace(ctx, 3, 4, all[4].options.Listen) })
 	voters, learners := all[1].ids()
 	require.Equal(t, []uint64{1, 2, 4}, voters)
 	require.Empty(t, learners)
 	require.Equal(t, 2, all[1].propose(t, "another"))
 	require.Equal(t, []string{"a line", "another"}, all[4].read(t))
-	require.NoError(t, all[2].group.Replace(within(t), 3, 4, all[4].options.Listen), "as the first call has done it")
+	changed(t, func(ctx context.Context) error { return all[2].group.Replace(ctx, 3, 4, all[4].options.Listen) }, "as the first call has done it")
 	require.ErrorIs(t, all[2].group.AddLearner(within(t), 3, addressesOf(t, 3)[3]), weft.ErrRemoved)
 }
 
@@ -166,12 +166,12 @@ func TestLearnerIsPromotedAndLeaderRemoved(t *testing.T) {
 	all := startCluster(t, 3)
 	follower, leader := notLeader(t, all)
 	all[4] = joiner(t, 4, follower)
-	require.NoError(t, follower.group.AddLearner(within(t), 4, all[4].options.Listen), "it is not started yet")
+	changed(t, func(ctx context.Context) error { return follower.group.AddLearner(ctx, 4, all[4].options.Listen) }, "it is not started yet")
 	_, learners := follower.ids()
 	require.Equal(t, []uint64{4}, learners)
 	all[4].start(t)
-	require.NoError(t, follower.group.Promote(within(t), 4))
-	require.NoError(t, leader.group.Remove(within(t), leader.options.ID))
+	changed(t, func(ctx context.Context) error { return follower.group.Promote(ctx, 4) })
+	changed(t, func(ctx context.Context) error { return leader.group.Remove(ctx, leader.options.ID) })
 	eventually(t, func() bool { voters, _ := all[4].ids(); return len(voters) == 3 }, "three voters")
 	require.Equal(t, 1, all[4].propose(t, "a line"))
 	require.ErrorIs(t, follower.group.AddVoter(within(t), leader.options.ID, leader.node.Address()), weft.ErrRemoved)
@@ -255,15 +255,14 @@ func TestNodeThatHasLeftTakesNoCommands(t *testing.T) {
 				id := leaver.options.ID
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
-				var err error
-				if name == "Remove" {
-					err = leaver.group.Remove(ctx, id)
-				} else {
-					err = leaver.group.Replace(ctx, id, 4, all[4].options.Listen)
-				}
-				require.NoError(t, err)
+				changed(t, func(context.Context) error {
+					if name == "Remove" {
+						return leaver.group.Remove(ctx, id)
+					}
+					return leaver.group.Replace(ctx, id, 4, all[4].options.Listen)
+				})
 				require.NoError(t, ctx.Err(), "the call ended before its context")
-				_, err = leaver.group.Propose(brief(t), []byte("too late"))
+				_, err := leaver.group.Propose(brief(t), []byte("too late"))
 				require.ErrorIs(t, err, weft.ErrRefused)
 				require.ErrorIs(t, err, weft.ErrRemoved)
 				eventually(t, func() bool {
@@ -285,7 +284,7 @@ func TestNodeThatHasLeftTakesNoCommands(t *testing.T) {
 func TestLeaderTakesNoRemovedMember(t *testing.T) {
 	all := startCluster(t, 3)
 	all[1].propose(t, "a line")
-	require.NoError(t, all[1].group.Remove(within(t), 3))
+	changed(t, func(ctx context.Context) error { return all[1].group.Remove(ctx, 3) })
 	for _, at := range []uint64{1, 2} {
 		for _, typ := range []pb.ConfChangeType{pb.ConfChangeAddLearnerNode, pb.ConfChangeAddNode} {
 			_, err := all[at].group.Host().ForceConfChange(within(t), &pb.ConfChange{Type: typ.Enum(), NodeId: new(uint64(3))})

@@ -4,6 +4,7 @@
 package front_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,7 +23,7 @@ var memberMistakes = []misuse{
 	{"a member that does not answer", func(t *testing.T, c *misused) error {
 		at := addressesOf(t, 5)[5]
 		err := untilUnsafe(t, func() error { return c.all[1].group.AddVoter(longer(t), 5, at) })
-		require.NoError(t, c.all[2].group.Remove(within(t), 5), "it is a learner")
+		changed(t, func(ctx context.Context) error { return c.all[2].group.Remove(ctx, 5) }, "it is a learner")
 		return err
 	}, weft.ErrUnsafeChange, "learner 5"},
 	{"a member that was removed", func(t *testing.T, c *misused) error { return c.all[3].group.AddLearner(within(t), 5, "127.0.0.1:7") }, weft.ErrRemoved, "never used"},
@@ -46,7 +47,7 @@ var memberMistakes = []misuse{
 		third := 6 - follower.options.ID - leader.options.ID
 		follower.stop(t)
 		err := untilUnsafe(t, func() error { return leader.group.Remove(longer(t), third) })
-		require.NoError(t, leader.group.ForceRemove(within(t), third))
+		changed(t, func(ctx context.Context) error { return leader.group.ForceRemove(ctx, third) })
 		voters, _ := leader.ids()
 		require.ElementsMatch(t, []uint64{follower.options.ID, leader.options.ID}, voters)
 		return err

@@ -4,6 +4,7 @@
 package front_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -29,9 +30,9 @@ func TestLearnersServeReadsAfterTheLeaderIsKilled(t *testing.T) {
 	for _, id := range readers {
 		all[id] = joiner(t, id, all[2])
 		all[id].start(t, weft.Configure(coded))
-		require.NoError(t, all[2].group.AddLearner(within(t), id, all[id].options.Listen))
+		changed(t, func(ctx context.Context) error { return all[2].group.AddLearner(ctx, id, all[id].options.Listen) })
 	}
-	require.NoError(t, all[2].group.TransferLeader(within(t), 1))
+	changed(t, func(ctx context.Context) error { return all[2].group.TransferLeader(ctx, 1) })
 
 	// A leader codes once all members have said that they read codes; then readers put payloads together from units.
 	large := strings.Repeat("x", 100<<10)

@@ -5,6 +5,7 @@ package front_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -80,7 +81,7 @@ func TestKilledSurvivorIsRecovered(t *testing.T) {
 			checkRecovered(t, lines, processes[1].said(t, "acked"), allSaid(t, processes, "begun"))
 			all[4] = joiner(t, 4, all[1])
 			all[4].start(t)
-			require.NoError(t, all[1].group.AddVoter(within(t), 4, all[4].options.Listen))
+			changed(t, func(ctx context.Context) error { return all[1].group.AddVoter(ctx, 4, all[4].options.Listen) })
 			require.Equal(t, len(lines)+1, all[4].propose(t, "goes on"))
 		})
 	}

@@ -76,7 +76,7 @@ func TestLostMajorityIsRecoveredWithWhatTheSurvivorHas(t *testing.T) {
 	for _, id := range []uint64{4, 5} {
 		all[id] = joiner(t, id, all[1])
 		all[id].start(t)
-		require.NoError(t, all[1].group.AddVoter(within(t), id, all[id].options.Listen))
+		changed(t, func(ctx context.Context) error { return all[1].group.AddVoter(ctx, id, all[id].options.Listen) })
 	}
 	require.Equal(t, len(lines)+1, all[1].propose(t, "goes on"))
 	require.Len(t, all[5].read(t), len(lines)+1)
@@ -120,8 +120,8 @@ func TestRecoverIsRefusedUnlessAllOthersAreLost(t *testing.T) {
 	// Nothing was changed: the three go on.
 	all[1].start(t)
 	require.Equal(t, 2, all[1].propose(t, "goes on"))
-	require.NoError(t, all[1].group.Remove(within(t), 2))
-	require.NoError(t, all[1].group.Remove(within(t), 3))
+	changed(t, func(ctx context.Context) error { return all[1].group.Remove(ctx, 2) })
+	changed(t, func(ctx context.Context) error { return all[1].group.Remove(ctx, 3) })
 	all[1].stop(t)
 	_, err = all[1].recoverGroup(t)
 	require.ErrorIs(t, err, weft.ErrMajority, "it is alone, and a majority")
@@ -202,7 +202,7 @@ func TestRecoverAsksAtEveryAddress(t *testing.T) {
 	all[1].options.Peers = right
 	all[1].start(t)
 	all[2].stop(t)
-	require.NoError(t, all[1].group.SetAddress(within(t), 2, addressesOf(t, 2)[2]))
+	changed(t, func(ctx context.Context) error { return all[1].group.SetAddress(ctx, 2, addressesOf(t, 2)[2]) })
 	all[3].stop(t)
 	all[1].stop(t)
 	listener, err := net.Listen("tcp", right[2])
@@ -272,7 +272,7 @@ func TestMembersInServiceDoNotObeyARecovery(t *testing.T) {
 	all[4] = joiner(t, 4, all[2])
 	all[4].options.Peers = map[uint64]string{2: all[2].node.Address()}
 	all[4].start(t)
-	require.NoError(t, all[2].group.Replace(within(t), 1, 4, all[4].options.Listen))
+	changed(t, func(ctx context.Context) error { return all[2].group.Replace(ctx, 1, 4, all[4].options.Listen) })
 	all[4].propose(t, "three again")
 	require.NotContains(t, log.String(), "refuses calls from now on")
 }

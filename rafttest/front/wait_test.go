@@ -84,7 +84,7 @@ func TestGroupOfARemovedNodeIsDone(t *testing.T) {
 	all := startCluster(t, 3)
 	all[1].propose(t, "a line")
 	all[3].read(t)
-	require.NoError(t, all[1].group.Remove(within(t), 3))
+	changed(t, func(ctx context.Context) error { return all[1].group.Remove(ctx, 3) })
 	select {
 	case <-all[3].group.Done():
 	case <-within(t).Done():

@@ -51,11 +51,11 @@ func TestWatchTellsOfLeaderMembersRolesAndTheEnd(t *testing.T) {
 	all[4] = joiner(t, 4, follower)
 	all[4].start(t)
 	joined := watch(t, all[4])
-	require.NoError(t, follower.group.AddLearner(within(t), 4, all[4].options.Listen))
+	changed(t, func(ctx context.Context) error { return follower.group.AddLearner(ctx, 4, all[4].options.Listen) })
 	s = await(t, states, "four members", func(s weft.State) bool { return len(s.Members) == 4 })
 	require.Equal(t, weft.Member{ID: 4, Address: all[4].options.Listen}, s.Members[3])
 	await(t, joined, "the learner is caught up", func(s weft.State) bool { return s.Role == weft.Learner && s.CaughtUp })
-	require.NoError(t, follower.group.Promote(within(t), 4))
+	changed(t, func(ctx context.Context) error { return follower.group.Promote(ctx, 4) })
 	await(t, joined, "the learner has a vote", func(s weft.State) bool { return s.Role == weft.Follower && s.Members[3].Voter })
 
 	leader.stop(t)
@@ -64,8 +64,8 @@ func TestWatchTellsOfLeaderMembersRolesAndTheEnd(t *testing.T) {
 	await(t, ofLeader, "the leader finds one silent", func(s weft.State) bool {
 		return s.Role == weft.Leader && len(s.Silent) == 1 && s.Silent[0] == leader.options.ID && len(s.Behind) == 3
 	})
-	require.NoError(t, follower.group.Remove(within(t), leader.options.ID))
-	require.NoError(t, follower.group.Remove(within(t), 4))
+	changed(t, func(ctx context.Context) error { return follower.group.Remove(ctx, leader.options.ID) })
+	changed(t, func(ctx context.Context) error { return follower.group.Remove(ctx, 4) })
 	await(t, joined, "the removed node knows", func(s weft.State) bool { return s.Removed })
 
 	follower.stop(t)
@@ -100,7 +100,7 @@ func TestSlowWatcherGetsTheLatestState(t *testing.T) {
 	}
 	fresh := watch(t, all[1])
 	for _, id := range []uint64{4, 5, 6} { // each change is one or more states
-		require.NoError(t, all[2].group.AddLearner(within(t), id, addressesOf(t, id)[id]))
+		changed(t, func(ctx context.Context) error { return all[2].group.AddLearner(ctx, id, addressesOf(t, id)[id]) })
 	}
 	await(t, fresh, "six members", func(s weft.State) bool { return len(s.Members) == 6 })
 	for _, states := range slow {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/ports"
 )
 
 // fakeNode answers every call with the same. It opens as many sessions as are
@@ -79,10 +80,9 @@ func (n *fakeNode) serve(t *testing.T) (address string) {
 // nobody is an address at which nobody listens.
 func nobody(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := ports.Free(1)
 	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	return l.Addr().String()
+	return free[0]
 }
 
 func ok() error { return nil }

@@ -7,8 +7,10 @@ import (
 	"context"
 	"math"
 	"net"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
@@ -73,6 +75,22 @@ func calls(t *testing.T, address string) (trace []byte) {
 	return []byte{0x0a, 0xf7, 0x65, 0x19, 0x16, 0xcd, 0x43, 0xdd, 0x84, 0x48, 0xeb, 0x21, 0x1c, 0x80, 0x31, 0x9c}
 }
 
+// await waits for spans. A process that stops has a second for its last ones, and on a busy machine that may be too short
+// for the first connection to the collector.
+func (c *collected) await(t *testing.T, names ...string) {
+	require.Eventually(t, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return !slices.ContainsFunc(names, func(name string) bool { return c.spans[name] == nil })
+	}, time.Minute, time.Millisecond)
+}
+
+// spansOfCalls are those of calls.
+var spansOfCalls = []string{"weft.propose", "weft.propose.queue", "weft.propose.commit", "weft.propose.apply", "weft.read"}
+
+// soon has spans sent at once.
+func soon(t *testing.T) { t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "1") }
+
 // requireSpans wants one span of each name, of the process and the trace given.
 func (c *collected) requireSpans(t *testing.T, process string, trace []byte, names ...string) {
 	c.mu.Lock()
@@ -86,19 +104,40 @@ func (c *collected) requireSpans(t *testing.T, process string, trace []byte, nam
 }
 
 // A node with --otlp sends the spans of calls to the collector, over a real connection,
-// as parts of the client's trace; the last ones as it stops.
+// as parts of the client's trace.
 func TestTracesReachTheCollector(t *testing.T) {
+	soon(t)
 	got, url := newCollector(t)
 	cfg := testConfig(t)
 	cfg.OTLP, cfg.OTLPSample = url, 0 // but what clients sample
 	stop := start(t, cfg)
 	trace := calls(t, cfg.ClientListen)
+	got.await(t, spansOfCalls...)
 	require.NoError(t, stop())
-	got.requireSpans(t, "1", trace, "weft.propose", "weft.propose.queue", "weft.propose.commit", "weft.propose.apply", "weft.read")
+	got.requireSpans(t, "1", trace, spansOfCalls...)
+}
+
+// The last spans are sent as a process stops.
+func TestLastSpansReachTheCollector(t *testing.T) {
+	got, url := newCollector(t)
+	cfg := testConfig(t)
+	cfg.OTLP, cfg.OTLPSample = url, 1
+	traces, err := cfg.openTraces()
+	require.NoError(t, err)
+	span := func(name string) {
+		_, s := traces.provider.Tracer("").Start(t.Context(), name)
+		s.End()
+	}
+	span("first")
+	require.NoError(t, traces.provider.ForceFlush(patient(t))) // the collector is connected
+	span("last")
+	require.NoError(t, traces.close())
+	got.await(t, "first", "last")
 }
 
 // So does a gateway, whose reads are questions to a node.
 func TestTracesOfGatewaysReachTheCollector(t *testing.T) {
+	soon(t)
 	cfg := testConfig(t)
 	stop := start(t, cfg)
 	got, url := newCollector(t)
@@ -109,10 +148,11 @@ func TestTracesOfGatewaysReachTheCollector(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- RunGateway(ctx, gate) }()
 	trace := calls(t, gate.ClientListen)
+	got.await(t, spansOfCalls...)
 	end()
 	require.NoError(t, <-ended)
 	require.NoError(t, stop())
-	got.requireSpans(t, "101", trace, "weft.propose", "weft.propose.queue", "weft.propose.commit", "weft.propose.apply", "weft.read")
+	got.requireSpans(t, "101", trace, spansOfCalls...)
 	gate.OTLP = "h:4317"
 	require.ErrorContains(t, gate.ValidateGateway(), "--otlp:")
 }
