@@ -20,8 +20,8 @@ import (
 // Errors of nodes and groups. Each text names the field or the argument, its value, the
 // bound, and the next step.
 var (
-	// ErrInvalid wraps mistakes in options and arguments. Nothing was changed. A setting of a package below, by
-	// Configure or in a read for example, is that package's ErrInvalid.
+	// ErrInvalid wraps mistakes in options and arguments. Nothing was changed. A mistake in a setting of a package below, by
+	// Configure or in a read for example, wraps that package's ErrInvalid instead.
 	ErrInvalid = invalid.Err
 	// ErrClosed says that the node or the group is closed.
 	ErrClosed = errors.New("weft: closed")

@@ -78,8 +78,8 @@ func swapFile(path string, write bool) (bool, error) {
 		at, end := fset.Position(spec.Path.Pos()).Offset, fset.Position(spec.Path.End()).Offset
 		swapped = slices.Concat(swapped[:at], []byte(strconv.Quote(WeftPath+"/raft")), swapped[end:])
 	}
-	if bytes.Equal(swapped, src) || !write {
-		return !bytes.Equal(swapped, src), nil
+	if found := !bytes.Equal(swapped, src); !found || !write {
+		return found, nil
 	}
 	return true, rewrite(path, src, swapped)
 }

@@ -70,6 +70,7 @@ func (m *Memory[M]) keepLimits() error {
 	return nil
 }
 
+// writeLimits puts limitsFile in its place; the directory is still to be synced.
 func (m *Memory[M]) writeLimits(text string) error {
 	on, temp := m.opts.FS, m.path(tempPrefix+limitsFile)
 	f, err := on.Create(temp, vfs.WriteCategoryUnspecified)
