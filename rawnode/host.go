@@ -181,6 +181,7 @@ func openReplica(cfg *Config) (r *replica.Replica, applied uint64, err error) {
 		rc.EncodeResult = sm.EncodeResult
 	}
 	rc.Tick, rc.Busy = cfg.TickInterval, process.Busy
+	rc.MaxPartBytes, _ = largestPart(cfg.Transport)
 	if t, ok := cfg.Transport.(backlogged); ok {
 		rc.Backlog = t.Backlog
 	}
