@@ -196,6 +196,9 @@ func (c Settings) Validate() error {
 	if c.Log == nil {
 		bad("Log", c.Log, "the group's log")
 	}
+	if c.Boot >= maxBoot {
+		bad("Boot", c.Boot, fmt.Sprintf("less than %d", uint64(maxBoot)))
+	}
 	if c.HeartbeatTick < 1 {
 		bad("HeartbeatTick", c.HeartbeatTick, "1 or more")
 	}
