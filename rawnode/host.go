@@ -141,28 +141,32 @@ func New(cfg Config) (*Host, error) {
 		r.CatchUpWithin(cfg.CatchUp.shared(), replica.CatchUpFree, func(f func(*replica.Replica)) { h.inbox.post(f) })
 	}
 	h.local = replica.NewLocalReads(cfg.Replica.settings(), applied)
+	h.goroutines.Add(1) // the loop counts already: what messages want done before it begins may be over before, too
 	if err := cfg.Transport.Join(cfg.Replica.Group, h); err != nil {
 		h.cancel()
 		release()
 		watch.stop()
 		return nil, fmt.Errorf("node %d, group %d: join the transport: %w", cfg.Replica.ID, cfg.Replica.Group, err)
 	}
-	h.spawn(h.run)
+	go h.counted(h.run)
 	return h, nil
 }
 
-// spawn starts a goroutine. The last goroutine to end finishes the host; so the caller is New, or a
-// goroutine started by spawn, or knows of such a goroutine that has not ended.
+// spawn starts a goroutine. The last goroutine to end finishes the host; so the caller is a goroutine started
+// by spawn, or knows of such a goroutine, or of the loop, that has not ended.
 func (h *Host) spawn(f func()) {
 	h.goroutines.Add(1)
-	go func() {
-		f()
-		if h.goroutines.Add(-1) == 0 {
-			h.releaseLog()
-			h.clock.stop()
-			close(h.finished)
-		}
-	}()
+	go h.counted(f)
+}
+
+// counted runs what a goroutine does that counts.
+func (h *Host) counted(f func()) {
+	f()
+	if h.goroutines.Add(-1) == 0 {
+		h.releaseLog()
+		h.clock.stop()
+		close(h.finished)
+	}
 }
 
 // openReplica makes the replica from the log and the state that survived the last run, and returns
