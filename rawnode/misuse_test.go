@@ -230,6 +230,11 @@ func TestNilContextIsRefused(t *testing.T) {
 	require.ErrorIs(t, m.host.Stop(none), rawnode.ErrInvalid)
 	_, err = m.host.ProposeConfChange(within(time.Minute), (*pb.ConfChangeV2)(nil))
 	require.ErrorIs(t, err, rawnode.ErrConfChange)
+	for _, policy := range []rawnode.ReadPolicy{(*rawnode.BoundedStaleness)(nil), (*rawnode.Local)(nil), &rawnode.Local{}} {
+		_, err = m.host.ReadAt(within(time.Minute), policy)
+		require.ErrorIs(t, err, rawnode.ErrInvalid)
+		require.ErrorIs(t, err, rawnode.ErrRefused)
+	}
 	must(t, m.host, "after")
 }
 
