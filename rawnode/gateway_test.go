@@ -92,6 +92,20 @@ func TestStopWaitsForNoQueryOfAGateway(t *testing.T) {
 	})
 }
 
+// A gateway goes to another home when its own is stopped, and loses no result by that: it would else notice the silence, and know
+// nothing of what was applied meanwhile.
+func TestGatewayLeavesAHomeThatStops(t *testing.T) {
+	withGateway(t, func(t *testing.T, _ *hub, hosts map[uint64]*rawnode.Host, g *rawnode.Gateway) {
+		home := g.Status().Home
+		require.NoError(t, hosts[home].Stop(within(20*time.Second)))
+		for range 100 {
+			_, err := g.Propose(within(20*time.Second), []byte("x"))
+			require.NoError(t, err)
+		}
+		require.NotEqual(t, home, g.Status().Home)
+	})
+}
+
 // What does not fit a message is told in words: the transport would drop it each time that it is sent, and the gateway would
 // hear of no later command.
 func TestResultsForGatewaysFitTheTransport(t *testing.T) {

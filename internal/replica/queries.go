@@ -84,9 +84,12 @@ func (r *Replica) Answered(q Query, reply wire.Reply) {
 	}
 }
 
-// EndQueries has gateways ask other nodes from now on: this one is about to stop, and would wait for their queries without end.
-func (r *Replica) EndQueries() {
-	r.atHome().closed = true
+// TurnGatewaysAway has gateways go to other nodes from now on: this one is about to stop. It would wait for their queries without
+// end, and they would notice its silence, and lose the results of what is applied meanwhile.
+func (r *Replica) TurnGatewaysAway() {
+	h := r.atHome()
+	h.closed = true
+	h.endStreams("this node is about to stop")
 	for _, p := range r.list {
 		if p.end != nil {
 			r.finishWith(p, ErrStopped)

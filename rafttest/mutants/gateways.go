@@ -104,7 +104,7 @@ var gateways = []bug{
 	{"what a message wants done before a host's loop begins ends the host", "rawnode/host.go",
 		edit("	h.goroutines.Add(1) // the loop", "	// the loop"), "TestHostIsAskedBeforeItsLoopBegins", 0},
 	{"a host that stops waits for queries of gateways", "rawnode/stop.go",
-		edit("	h.inbox.post((*replica.Replica).EndQueries)\n", ""), "TestStopWaitsForNoQueryOfAGateway", 0},
+		edit("	h.inbox.post((*replica.Replica).TurnGatewaysAway)\n", ""), "TestStopWaitsForNoQueryOfAGateway", 0},
 }
 
 // gateFlags are the flags of the test that must find a bug of gateways.
