@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/process"
@@ -271,8 +273,10 @@ func (h *Host) changeMembers(ctx context.Context, cc pb.ConfChangeI, op callOp) 
 		change = cc.AsV2()
 	}
 	d, err := h.call(ctx, op, func(c *hostCall) { c.change = change })
-	conf, _ := d.Result.(*pb.ConfState)
-	return conf, err
+	if conf, ok := d.Result.(*pb.ConfState); ok {
+		return proto.Clone(conf).(*pb.ConfState), err // the replica goes by its own
+	}
+	return nil, err
 }
 
 // TransferLeader makes a voter the leader, and returns when this node sees the new leader.

@@ -238,6 +238,16 @@ func TestNilContextIsRefused(t *testing.T) {
 	must(t, m.host, "after")
 }
 
+// The members that a change returns are the caller's own.
+func TestReturnedMembersAreTheCallersOwn(t *testing.T) {
+	m := group(t, rawnode.Weft, 1, nil)[1]
+	conf, err := m.host.ProposeConfChange(within(time.Minute), addLearner(7))
+	require.NoError(t, err)
+	conf.Voters[0], conf.Learners = 99, nil
+	require.Equal(t, []uint64{1}, m.host.Status().Members.GetVoters())
+	must(t, m.host, "after")
+}
+
 // A transport with small frames would drop a large entry each time that it is sent, and the group would commit nothing
 // behind it.
 func TestTransportForSmallMessagesIsRefused(t *testing.T) {

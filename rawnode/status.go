@@ -18,9 +18,9 @@ type Status struct {
 	Applied   uint64 // the last index reported by the apply stage
 	Lead      uint64 // 0 if no leader is known
 	Role      raft.StateType
-	LastIndex uint64 // of the log, including entries that the append stage has not written yet
-	Emitted   uint64 // the last index handed to the apply stage
-	Members   *pb.ConfState
+	LastIndex uint64        // of the log, including entries that the append stage has not written yet
+	Emitted   uint64        // the last index handed to the apply stage
+	Members   *pb.ConfState // must not be changed
 	// FirstMembers are the members with which the group began, ascending; empty if this node does
 	// not know the first members: the node has no state yet, or an earlier version of Weft began
 	// the group.
