@@ -10,7 +10,7 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// Status is a node's view of itself and of one group.
+// Status is a node's view of itself and of one group. Members, and the lists, are the node's own, and must not be changed.
 type Status struct {
 	ID, Group uint64
 	Term      uint64
@@ -18,9 +18,9 @@ type Status struct {
 	Applied   uint64 // the last index reported by the apply stage
 	Lead      uint64 // 0 if no leader is known
 	Role      raft.StateType
-	LastIndex uint64        // of the log, including entries that the append stage has not written yet
-	Emitted   uint64        // the last index handed to the apply stage
-	Members   *pb.ConfState // must not be changed
+	LastIndex uint64 // of the log, including entries that the append stage has not written yet
+	Emitted   uint64 // the last index handed to the apply stage
+	Members   *pb.ConfState
 	// FirstMembers are the members with which the group began, ascending; empty if this node does
 	// not know the first members: the node has no state yet, or an earlier version of Weft began
 	// the group.
