@@ -195,11 +195,11 @@ func openReplica(cfg *Config) (r *replica.Replica, applied uint64, err error) {
 		rc.Aging = clock.Boottime{}.Now
 	}
 	rc.Names = cfg.names()
-	if sm, ok := cfg.StateMachine.(interface{ Settings() []Setting }); ok {
-		rc.Equal = sm.Settings()
-	}
 	if rc.Applied, rc.HostState, err = cfg.StateMachine.Load(); err != nil {
 		return nil, 0, fmt.Errorf("load the state machine: %w", err)
+	}
+	if sm, ok := cfg.StateMachine.(interface{ Settings() []Setting }); ok {
+		rc.Equal = sm.Settings()
 	}
 	w, err := replica.PrepareLog(rc)
 	if err != nil {

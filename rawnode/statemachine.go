@@ -38,7 +38,7 @@ import (
 // changes, and the commands before them, are applied then, or the change has no effect whatever is
 // returned. AdmitChange must change neither argument, and must not wait.
 //
-// A state machine may have a method Settings() []Setting, called once by New, which names the settings
+// A state machine may have a method Settings() []Setting, called once by New, after Load, which names the settings
 // that decide what commands do, and must therefore be equal at all replicas, always. Nodes whose
 // settings differ take nothing from each other: see [Status].Settings.
 //
@@ -108,8 +108,8 @@ type Querier interface {
 // result of the type []byte, and nil, need none.
 type ResultEncoder interface {
 	// EncodeResult returns the bytes of a result of Apply, at most 8 MiB and 1 MiB less than the transport takes, and depends
-	// on nothing else. The error says why there are none. EncodeResult is called by another goroutine than Apply, and must not
-	// wait.
+	// on nothing else. The error says why there are none. EncodeResult may be called by another goroutine than Apply, at
+	// the same time, and must not wait.
 	EncodeResult(result any) ([]byte, error)
 }
 

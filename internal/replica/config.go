@@ -268,6 +268,9 @@ func (c Settings) callMistakes(bad func(field string, value any, want string)) {
 	} {
 		f.check(bad)
 	}
+	if c.Budget != nil && c.Budget.limit < 1 {
+		bad("Budget", c.Budget.limit, "1 byte or more")
+	}
 	if c.MaxBatches > maxWindow {
 		bad("MaxBatches", c.MaxBatches, fmt.Sprintf("1 to %d", maxWindow))
 	}
