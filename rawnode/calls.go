@@ -30,6 +30,7 @@ type hostCall struct {
 	ended    chan callEnd // has room for one end
 	timer    *time.Timer  // nil before the first use
 	id       replica.Call // given by the loop
+	cause    error        // why the context has ended, or nil; of inbox.cancel
 }
 
 // callEnd is the outcome of a call and, for a command that was applied, the times of its phases.
@@ -159,11 +160,7 @@ func (h *Host) await(ctx context.Context, c *hostCall) (d callEnd, again bool) {
 	if errors.Is(cause, context.DeadlineExceeded) {
 		cause = nil
 	}
-	h.inbox.post(func(r *replica.Replica) {
-		if h.calls.has(c) {
-			r.Cancel(c.id, cause)
-		}
-	})
+	h.inbox.cancel(c, cause)
 	select {
 	case d := <-c.ended:
 		return d, false

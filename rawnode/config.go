@@ -225,16 +225,20 @@ type partOf struct {
 // messageRoom is more than a message has around its largest part: numbers, and the lengths of many small commands.
 const messageRoom = 1 << 20
 
+// largestPart returns how large a part of a message may be, if the transport says so.
+func largestPart(t Transport) (bytes int, known bool) {
+	if s, ok := t.(interface{ MaxMessageBytes() int }); ok && !isNil(t) {
+		return s.MaxMessageBytes() - messageRoom, true
+	}
+	return 0, false
+}
+
 // messageMistakes names what does not fit a message of the transport.
 func messageMistakes(bad func(field string, value any, want string), t Transport, parts ...partOf) {
-	s, ok := t.(interface{ MaxMessageBytes() int })
-	if !ok || isNil(t) {
-		return
-	}
-	most := s.MaxMessageBytes()
+	most, known := largestPart(t)
 	for _, p := range parts {
-		if p.bytes > most-messageRoom {
-			bad(p.field, p.bytes, fmt.Sprintf("at most %d: the transport takes messages of at most %d bytes", most-messageRoom, most))
+		if known && p.bytes > most {
+			bad(p.field, p.bytes, fmt.Sprintf("at most %d: the transport takes messages of at most %d bytes", most, most+messageRoom))
 		}
 	}
 }

@@ -25,7 +25,8 @@ type ReplicaConfig struct {
 	// until the group adds the node.
 	Peers []uint64
 	// Boot numbers the starts of this node. It must differ from start to start, in its lower 30 bits, too, and should be
-	// larger at each: a replica that sees a larger Boot of its own node raises its Boot above the one seen.
+	// larger at each: a replica that sees a larger Boot of its own node raises its Boot above the one seen. It is less
+	// than 1<<63.
 	Boot uint64
 
 	// ElectionTick and HeartbeatTick are as in raft.Config; 0 means 10 and 1.

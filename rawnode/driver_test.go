@@ -4,9 +4,12 @@
 package rawnode
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -72,6 +75,39 @@ func TestLoopTakesTheNextTurn(t *testing.T) {
 			require.NoError(t, <-done)
 		}
 	}
+}
+
+// While a turn hangs, calls whose contexts end leave nothing behind: their callers call again, and each call may have megabytes.
+func TestCallsThatEndDuringATurnThatHangsLeaveNothing(t *testing.T) {
+	h, _ := alone(t)
+	defer func() { require.NoError(t, h.Stop(t.Context())) }()
+	h.driver.mu.Lock()
+	defer h.driver.mu.Unlock()
+	waiting := func() (int, int) {
+		h.inbox.mu.Lock()
+		defer h.inbox.mu.Unlock()
+		return len(h.inbox.items), h.inbox.waiting()
+	}
+	items, bytes := waiting()
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() {
+			_, err := h.Propose(ctx, make([]byte, 1<<20))
+			if !errors.Is(err, ErrRefused) || !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+	}
+	require.Eventually(t, func() bool {
+		n, _ := waiting()
+		return n == items+10
+	}, time.Minute, time.Millisecond)
+	cancel()
+	all.Wait()
+	left, kept := waiting()
+	require.Equal(t, items, left)
+	require.Equal(t, bytes, kept)
 }
 
 // A host that has ended takes no turn.

@@ -35,8 +35,8 @@ var (
 	// log's disk is late. The error wraps the reason, [storage.ErrFull] or [storage.ErrLate] for
 	// the engine's logs. Another node may take the command.
 	ErrStalled = replica.ErrStalled
-	// ErrTooLarge says that a command is over MaxCommandBytes or the whole Budget of its
-	// group, and can never be taken. The error names the size and the bound. Split the command.
+	// ErrTooLarge says that a command, or a change of the member set, is over MaxCommandBytes, or a command over the whole
+	// Budget of its group, and can never be taken. The error names the size and the bound. Split the command.
 	ErrTooLarge = replica.ErrTooLarge
 	// ErrStopped says that the host is stopping, or has stopped.
 	ErrStopped = replica.ErrStopped

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/process"
@@ -141,28 +143,32 @@ func New(cfg Config) (*Host, error) {
 		r.CatchUpWithin(cfg.CatchUp.shared(), replica.CatchUpFree, func(f func(*replica.Replica)) { h.inbox.post(f) })
 	}
 	h.local = replica.NewLocalReads(cfg.Replica.settings(), applied)
+	h.goroutines.Add(1) // the loop counts already: what messages want done before it begins may be over before, too
 	if err := cfg.Transport.Join(cfg.Replica.Group, h); err != nil {
 		h.cancel()
 		release()
 		watch.stop()
 		return nil, fmt.Errorf("node %d, group %d: join the transport: %w", cfg.Replica.ID, cfg.Replica.Group, err)
 	}
-	h.spawn(h.run)
+	go h.counted(h.run)
 	return h, nil
 }
 
-// spawn starts a goroutine. The last goroutine to end finishes the host; so the caller is New, or a
-// goroutine started by spawn, or knows of such a goroutine that has not ended.
+// spawn starts a goroutine. The last goroutine to end finishes the host; so the caller is a goroutine started
+// by spawn, or knows of such a goroutine, or of the loop, that has not ended.
 func (h *Host) spawn(f func()) {
 	h.goroutines.Add(1)
-	go func() {
-		f()
-		if h.goroutines.Add(-1) == 0 {
-			h.releaseLog()
-			h.clock.stop()
-			close(h.finished)
-		}
-	}()
+	go h.counted(f)
+}
+
+// counted runs what a goroutine does that counts.
+func (h *Host) counted(f func()) {
+	f()
+	if h.goroutines.Add(-1) == 0 {
+		h.releaseLog()
+		h.clock.stop()
+		close(h.finished)
+	}
 }
 
 // openReplica makes the replica from the log and the state that survived the last run, and returns
@@ -181,6 +187,7 @@ func openReplica(cfg *Config) (r *replica.Replica, applied uint64, err error) {
 		rc.EncodeResult = sm.EncodeResult
 	}
 	rc.Tick, rc.Busy = cfg.TickInterval, process.Busy
+	rc.MaxPartBytes, _ = largestPart(cfg.Transport)
 	if t, ok := cfg.Transport.(backlogged); ok {
 		rc.Backlog = t.Backlog
 	}
@@ -188,11 +195,11 @@ func openReplica(cfg *Config) (r *replica.Replica, applied uint64, err error) {
 		rc.Aging = clock.Boottime{}.Now
 	}
 	rc.Names = cfg.names()
-	if sm, ok := cfg.StateMachine.(interface{ Settings() []Setting }); ok {
-		rc.Equal = sm.Settings()
-	}
 	if rc.Applied, rc.HostState, err = cfg.StateMachine.Load(); err != nil {
 		return nil, 0, fmt.Errorf("load the state machine: %w", err)
+	}
+	if sm, ok := cfg.StateMachine.(interface{ Settings() []Setting }); ok {
+		rc.Equal = sm.Settings()
 	}
 	w, err := replica.PrepareLog(rc)
 	if err != nil {
@@ -266,8 +273,10 @@ func (h *Host) changeMembers(ctx context.Context, cc pb.ConfChangeI, op callOp) 
 		change = cc.AsV2()
 	}
 	d, err := h.call(ctx, op, func(c *hostCall) { c.change = change })
-	conf, _ := d.Result.(*pb.ConfState)
-	return conf, err
+	if conf, ok := d.Result.(*pb.ConfState); ok {
+		return proto.Clone(conf).(*pb.ConfState), err // the replica goes by its own
+	}
+	return nil, err
 }
 
 // TransferLeader makes a voter the leader, and returns when this node sees the new leader.

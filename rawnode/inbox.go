@@ -17,6 +17,7 @@ import (
 type input struct {
 	msg     wire.Message
 	call    *hostCall
+	cancel  *hostCall       // whose context has ended, by its cause
 	append  *replica.Append // an append that is durable
 	applied *appliedStep    // a step that is done
 	do      func(*replica.Replica)
@@ -133,15 +134,25 @@ func (b *inbox) call(c *hostCall) error {
 	return nil
 }
 
-// withdraw takes back a call that no turn has taken, and reports whether it did.
+// cancel queues the end of a call's context. A nil cause stands for a deadline that has passed.
+func (b *inbox) cancel(c *hostCall, cause error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if c.cause = cause; !b.closed {
+		b.add(input{cancel: c})
+		b.wakeLocked()
+	}
+}
+
+// withdraw takes back a call that no turn has taken, and the end of its context, and reports whether it did. While a turn hangs,
+// callers come again and again, and the end of a context would keep the command.
 func (b *inbox) withdraw(c *hostCall) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i := slices.IndexFunc(b.items, func(in input) bool { return in.call == c })
-	if i < 0 {
+	if !slices.ContainsFunc(b.items, func(in input) bool { return in.call == c }) {
 		return false
 	}
-	b.items = slices.Delete(b.items, i, i+1)
+	b.items = slices.DeleteFunc(b.items, func(in input) bool { return in.call == c || in.cancel == c })
 	b.calls--
 	b.callBytes -= len(c.command)
 	replica.Release(b.limits.budget, len(c.command))

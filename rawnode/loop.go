@@ -123,6 +123,11 @@ func (h *Host) input(r *replica.Replica, in *input) {
 		h.calls.put(in.call)
 		in.call.begin(r)
 		return
+	case in.cancel != nil:
+		if h.calls.has(in.cancel) {
+			r.Cancel(in.cancel.id, in.cancel.cause)
+		}
+		return
 	}
 	switch b := in.msg.Body.(type) {
 	case wire.Offer:

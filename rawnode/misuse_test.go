@@ -230,6 +230,21 @@ func TestNilContextIsRefused(t *testing.T) {
 	require.ErrorIs(t, m.host.Stop(none), rawnode.ErrInvalid)
 	_, err = m.host.ProposeConfChange(within(time.Minute), (*pb.ConfChangeV2)(nil))
 	require.ErrorIs(t, err, rawnode.ErrConfChange)
+	for _, policy := range []rawnode.ReadPolicy{(*rawnode.BoundedStaleness)(nil), (*rawnode.Local)(nil), &rawnode.Local{}} {
+		_, err = m.host.ReadAt(within(time.Minute), policy)
+		require.ErrorIs(t, err, rawnode.ErrInvalid)
+		require.ErrorIs(t, err, rawnode.ErrRefused)
+	}
+	must(t, m.host, "after")
+}
+
+// The members that a change returns are the caller's own.
+func TestReturnedMembersAreTheCallersOwn(t *testing.T) {
+	m := group(t, rawnode.Weft, 1, nil)[1]
+	conf, err := m.host.ProposeConfChange(within(time.Minute), addLearner(7))
+	require.NoError(t, err)
+	conf.Voters[0], conf.Learners = 99, nil
+	require.Equal(t, []uint64{1}, m.host.Status().Members.GetVoters())
 	must(t, m.host, "after")
 }
 

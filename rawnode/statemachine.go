@@ -24,7 +24,7 @@ import (
 // together with that index.
 //
 // Apply and Restore are called by one goroutine, one after the other; Durable and Snapshot by other
-// goroutines at the same time.
+// goroutines at the same time. No method may call a Host of its group: the call may wait for the method.
 //
 // A state machine may have a method Stalled() error, which must not wait. An error says that Apply
 // waits because there is no room to write, and gives the reason. While Stalled returns an error,
@@ -38,7 +38,7 @@ import (
 // changes, and the commands before them, are applied then, or the change has no effect whatever is
 // returned. AdmitChange must change neither argument, and must not wait.
 //
-// A state machine may have a method Settings() []Setting, called once by New, which names the settings
+// A state machine may have a method Settings() []Setting, called once by New, after Load, which names the settings
 // that decide what commands do, and must therefore be equal at all replicas, always. Nodes whose
 // settings differ take nothing from each other: see [Status].Settings.
 //
@@ -107,8 +107,9 @@ type Querier interface {
 // ResultEncoder is an optional interface of a [StateMachine] whose results are to reach callers at gateways. A
 // result of the type []byte, and nil, need none.
 type ResultEncoder interface {
-	// EncodeResult returns the bytes of a result of Apply, at most 8 MiB, and depends on nothing else. The error says why
-	// there are none. EncodeResult is called by another goroutine than Apply, and must not wait.
+	// EncodeResult returns the bytes of a result of Apply, at most 8 MiB and 1 MiB less than the transport takes, and depends
+	// on nothing else. The error says why there are none. EncodeResult may be called by another goroutine than Apply, at
+	// the same time, and must not wait.
 	EncodeResult(result any) ([]byte, error)
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// Status is a node's view of itself and of one group.
+// Status is a node's view of itself and of one group. Members, and the lists, are the node's own, and must not be changed.
 type Status struct {
 	ID, Group uint64
 	Term      uint64

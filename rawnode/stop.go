@@ -15,7 +15,7 @@ import (
 )
 
 // Stop ends the host. Stop refuses new calls, lets calls under way end, hands over leadership if
-// this node leads, and then stops all goroutines. When ctx ends, Stop cuts the remaining work
+// this node leads, and then stops all goroutines. Gateways are turned away first. When ctx ends, Stop cuts the remaining work
 // short, and returns ctx's error; the host is stopped in this case, too. Log, state machine and
 // transport are not closed.
 //
@@ -32,6 +32,7 @@ func (h *Host) Stop(ctx context.Context) error {
 	}
 	h.stopping.Store(true)
 	h.local.Close()
+	h.inbox.post((*replica.Replica).TurnGatewaysAway)
 	err := h.wind(ctx)
 	h.stopOnce.Do(func() { close(h.stopLoop) })
 	select {

@@ -42,6 +42,8 @@ type Config struct {
 	// EncodeResult, unless nil, returns the bytes of a command's result, for a gateway, or why it has
 	// none; nil: a []byte and nil have bytes.
 	EncodeResult func(result any) ([]byte, error)
+	// MaxPartBytes bounds what a message carries: results and answers for gateways, beside the bounds of their own; 0: nothing does.
+	MaxPartBytes int
 	// Equal are the settings that must be equal at all replicas, as the state machine names them.
 	// Tick is the length of a tick, or 0: then intervals are not compared.
 	Equal []Setting
@@ -123,6 +125,14 @@ const (
 // MaxCommandBytes is what fits an entry, a message and a frame with room to spare.
 const MaxCommandBytes = 48 << 20
 
+// fits returns the bound of a part of a message that has a bound of its own.
+func (c *Config) fits(own int) int {
+	if c.MaxPartBytes > 0 {
+		return min(own, c.MaxPartBytes)
+	}
+	return own
+}
+
 // withDefaults replaces zeros by their defaults.
 func (c Config) withDefaults() Config {
 	c.Settings = c.Settings.WithDefaults()
@@ -185,6 +195,9 @@ func (c Settings) Validate() error {
 	c.idMistake(bad)
 	if c.Log == nil {
 		bad("Log", c.Log, "the group's log")
+	}
+	if c.Boot >= maxBoot {
+		bad("Boot", c.Boot, fmt.Sprintf("less than %d", uint64(maxBoot)))
 	}
 	if c.HeartbeatTick < 1 {
 		bad("HeartbeatTick", c.HeartbeatTick, "1 or more")
@@ -254,6 +267,9 @@ func (c Settings) callMistakes(bad func(field string, value any, want string)) {
 		{"MaxCalls", c.MaxCalls, 1}, {"MaxBatches", c.MaxBatches, 1}, {"EagerBatches", c.EagerBatches, 1},
 	} {
 		f.check(bad)
+	}
+	if c.Budget != nil && c.Budget.limit < 1 {
+		bad("Budget", c.Budget.limit, "1 byte or more")
 	}
 	if c.MaxBatches > maxWindow {
 		bad("MaxBatches", c.MaxBatches, fmt.Sprintf("1 to %d", maxWindow))

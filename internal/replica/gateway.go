@@ -479,7 +479,7 @@ func queryOptions(q *wire.Query, o ReadOptions) error {
 		o.Policy = ReadIndex{}
 	}
 	spans, bad := o.key()
-	if err := cmp.Or(o.Policy.validate(), bad); err != nil {
+	if err := cmp.Or(checkPolicy(o.Policy), bad); err != nil {
 		return err
 	}
 	if q.Spans = []byte(spans); len(o.Spans) == 0 {
@@ -498,8 +498,6 @@ func queryOptions(q *wire.Query, o ReadOptions) error {
 		q.Policy, q.MaxAge, q.MaxEntries = wire.QueryStale, p.Max, p.MaxEntries
 	case Local:
 		q.Policy = wire.QueryLocal
-	default:
-		return fmt.Errorf("%w: a read policy %T cannot be asked for at a gateway", ErrInvalid, p)
 	}
 	return nil
 }

@@ -47,7 +47,8 @@ type home struct {
 	streams uint64   // so far
 	kept    int      // bytes of results that are not acknowledged
 	queries map[queryID]struct{}
-	asked   int // bytes of their requests
+	asked   int  // bytes of their requests
+	closed  bool // no query and no guest is taken any more
 }
 
 // Bounds of what a replica does for gateways.
@@ -158,8 +159,8 @@ func (h *home) welcome(place int, from uint64, a wire.Attach) {
 	case len(h.guests) >= maxGuests:
 		h.closeStream(from, a, fmt.Sprintf("this node is the home of %d gateways, and of no more", maxGuests))
 		return
-	case h.host.at.index == 0 || h.stalled != nil || !members.Has(h.host.conf, h.cfg.ID):
-		h.closeStream(from, a, "this node has no state, cannot write, or is no member")
+	case h.closed || h.host.at.index == 0 || h.stalled != nil || !members.Has(h.host.conf, h.cfg.ID):
+		h.closeStream(from, a, "this node is about to stop, has no state, cannot write, or is no member")
 		return
 	}
 	h.streams++
@@ -286,11 +287,12 @@ func (g *guest) keeps() int {
 
 // encodeResults makes bytes of results.
 func (h *home) encodeResults(results []any) []wire.CommandResult {
-	encoded, room := make([]wire.CommandResult, len(results)), maxBatchResults
+	most := h.cfg.fits(maxBatchResults)
+	encoded, room, one := make([]wire.CommandResult, len(results)), most, min(maxResultBytes, most)
 	for i, v := range results {
 		b, err := h.encodeResult(v)
-		if err == nil && len(b) > min(maxResultBytes, room) {
-			err = fmt.Errorf("it has %d bytes, the bound is %d for one result, and %d for the results of a batch", len(b), maxResultBytes, maxBatchResults)
+		if err == nil && len(b) > min(one, room) {
+			err = fmt.Errorf("it has %d bytes, the bound is %d for one result, and %d for the results of a batch", len(b), one, most)
 		}
 		if err != nil {
 			encoded[i].NoBytes = reasonIn(err, room)

@@ -115,6 +115,9 @@ func readable(cc *pb.ConfChangeV2) error {
 	if len(cc.GetChanges()) == 0 && !cc.LeaveJoint() {
 		return fmt.Errorf("it has no steps, and its transition is %v: name the members to add or remove, or leave out both to leave a joint configuration", cc.GetTransition())
 	}
+	if n := len(cc.GetChanges()); n > maxChanges {
+		return fmt.Errorf("it has %d steps, the bound is %d", n, maxChanges)
+	}
 	for i, c := range cc.GetChanges() {
 		if id := c.GetNodeId(); id == raft.None || id >= raft.LocalApplyThread {
 			return fmt.Errorf("step %d of %d is of node %d, want 1 to %d", i+1, len(cc.GetChanges()), id, raft.LocalApplyThread-1)

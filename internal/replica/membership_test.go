@@ -108,6 +108,28 @@ func TestChangeOfUnknownMember(t *testing.T) {
 	})
 }
 
+// A change that is larger than a command may be fits no message: its leader would append it, and commit nothing any more.
+func TestChangeThatIsTooLargeIsRefused(t *testing.T) {
+	c := newCluster(t, Weft, 1, 2, 3)
+	c.elect(1)
+	c.run(25)
+	last := c.nodes[1].r.last
+	for _, id := range []uint64{1, 2} {
+		c.calls++
+		c.nodes[id].r.ProposeConfChange(c.calls, &pb.ConfChangeV2{Context: make([]byte, defaultCommandBytes), Changes: []*pb.ConfChangeSingle{single(pb.ConfChangeAddLearnerNode, 4)}}, c.now+100*tick)
+		c.settle()
+		refused := c.result(c.calls).Err
+		require.ErrorIs(t, refused, ErrRefused)
+		require.ErrorIs(t, refused, ErrTooLarge)
+		many := make([]*pb.ConfChangeSingle, maxChanges+1)
+		for i := range many {
+			many[i] = single(pb.ConfChangeAddLearnerNode, uint64(i+4))
+		}
+		refusedChange(t, c.change(id, many...), ErrConfChange, "65537 steps")
+	}
+	require.Equal(t, last, c.nodes[1].r.last)
+}
+
 // A learner gets its vote when it has the log.
 func TestPromotionWaitsForTheLog(t *testing.T) {
 	bothCores(t, func(t *testing.T, core NewCore) {

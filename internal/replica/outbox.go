@@ -188,6 +188,8 @@ func (o *outbox) proposeConfChange(call Call, cc *pb.ConfChangeV2, deadline Dead
 	err := cmp.Or(o.around.unable(), o.admits(deadline))
 	if bad := readable(cc); bad != nil {
 		err = fmt.Errorf("%w: %w", ErrConfChange, bad)
+	} else if n := proto.Size(cc); n > o.cfg.MaxCommandBytes { // what fits no message to the followers must not get into a log
+		err = fmt.Errorf("%w: a change of %d bytes, the bound is %d; make its context shorter", ErrTooLarge, n, o.cfg.MaxCommandBytes)
 	}
 	if err != nil {
 		o.refuseNow(call, op, err)

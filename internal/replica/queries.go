@@ -44,7 +44,9 @@ func (r *Replica) receiveQuery(from uint64, q wire.Query) error {
 	}
 	deadline := r.now + min(q.Patience, maxQueryTime)
 	w, err := r.newRead(o, deadline)
-	if len(h.queries) >= maxQueries || h.asked > 0 && h.asked+len(q.Data) > r.cfg.MaxQueueBytes {
+	if h.closed {
+		err = ErrStopped
+	} else if len(h.queries) >= maxQueries || h.asked > 0 && h.asked+len(q.Data) > r.cfg.MaxQueueBytes {
 		err = fmt.Errorf("%w: %d queries of gateways, of %d bytes", ErrOverloaded, len(h.queries), h.asked)
 	}
 	if err != nil {
@@ -73,12 +75,25 @@ func (r *Replica) Answered(q Query, reply wire.Reply) {
 	r.home.asked -= len(q.Request)
 	reply.Life, reply.Number = q.query.Life, q.query.Number
 	reply.Index, reply.By, reply.Lag, reply.Age = q.read.Index, uint8(q.read.By), q.read.Lag, q.read.Age
-	if len(reply.Data) > MaxCommandBytes {
+	if n, most := len(reply.Data), r.cfg.fits(MaxCommandBytes); n > most {
 		reply.Code, reply.Data = wire.QueryFails, nil
-		reply.Reason = fmt.Sprintf("the answer has %d bytes, the bound is %d", len(reply.Data), MaxCommandBytes)
+		reply.Reason = fmt.Sprintf("the answer has %d bytes, the bound is %d", n, most)
 	}
 	if r.err == nil {
 		r.post(q.From, reply)
+	}
+}
+
+// TurnGatewaysAway has gateways go to other nodes from now on: this one is about to stop. It would wait for their queries without
+// end, and they would notice its silence, and lose the results of what is applied meanwhile.
+func (r *Replica) TurnGatewaysAway() {
+	h := r.atHome()
+	h.closed = true
+	h.endStreams("this node is about to stop")
+	for _, p := range r.list {
+		if p.end != nil {
+			r.finishWith(p, ErrStopped)
+		}
 	}
 }
 

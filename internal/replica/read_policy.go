@@ -160,6 +160,14 @@ func (Local) known(v readView) (uint64, bool) { return v.applied, true }
 // question is of every key, because such reads alone are answered without a round.
 func (Local) question(string) question { return question{} }
 
+// checkPolicy returns a policy's fault, or nil. A pointer to a policy has its methods, and may be nil.
+func checkPolicy(p ReadPolicy) error {
+	if PolicyName(p) == "other" {
+		return fmt.Errorf("%w: the read policy is of type %T, want ReadIndex, AtResponder, LeaderLease, QuorumRead, BoundedStaleness or Local, and no pointer", ErrInvalid, p)
+	}
+	return p.validate()
+}
+
 // PolicyName returns what metrics and traces call a policy; nil is [ReadIndex].
 func PolicyName(p ReadPolicy) string {
 	switch p.(type) {

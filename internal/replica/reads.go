@@ -40,7 +40,7 @@ const waitRead = "the leader to confirm the read"
 // newRead returns a read without its call, or why there can be none.
 func (r *Replica) newRead(o ReadOptions, deadline Deadline) (waitingRead, error) {
 	spans, bad := o.key()
-	err := cmp.Or(r.admits(deadline), o.Policy.validate(), bad)
+	err := cmp.Or(r.admits(deadline), checkPolicy(o.Policy), bad)
 	return waitingRead{policy: o.Policy, spans: spans, begun: r.ticks}, err
 }
 

@@ -506,9 +506,9 @@ func TestUnreadableEntryStops(t *testing.T) {
 }
 
 func TestConfigNamesEveryMistake(t *testing.T) {
-	cfg := Config{Settings: Settings{ID: raft.LocalAppendThread, ElectionTick: 1, HeartbeatTick: 2, Peers: []uint64{2, 2, 0}, MaxQueueBytes: 5, MaxInflightBytes: 1, MaxBatches: -1, MaxBatchBytes: 50 << 20, ReadOnly: raft.ReadOnlyLeaseBased}}
+	cfg := Config{Settings: Settings{ID: raft.LocalAppendThread, Boot: 1 << 63, Budget: NewBudget(0), ElectionTick: 1, HeartbeatTick: 2, Peers: []uint64{2, 2, 0}, MaxQueueBytes: 5, MaxInflightBytes: 1, MaxBatches: -1, MaxBatchBytes: 50 << 20, ReadOnly: raft.ReadOnlyLeaseBased}}
 	err := cfg.Validate()
-	for _, want := range []string{"ID is 18446744073709551615", "Log is", "ElectionTick is 1, want more than HeartbeatTick (2)", "lack this node", "contain 0", "name a node twice",
+	for _, want := range []string{"ID is 18446744073709551615", "Boot is 9223372036854775808, want less than 9223372036854775808", "Budget is 0, want 1 byte or more", "Log is", "ElectionTick is 1, want more than HeartbeatTick (2)", "lack this node", "contain 0", "name a node twice",
 		"MaxQueueBytes is 5", "MaxInflightBytes is 1", "MaxBatches is -1", "MaxBatchBytes is 52428800, want 1 to 50331648", "ReadOnly is 1"} {
 		require.ErrorContains(t, err, want)
 	}

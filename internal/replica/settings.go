@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/internal/wire"
 )
 
@@ -217,10 +218,15 @@ func (a *agreement) cutOff(peer uint64) {
 	}
 }
 
-// misfits returns what does not fit, by peer; nil: nothing.
+// left reports whether a peer is no member, as far as this node knows the members.
+func (a *agreement) left(peer uint64) bool {
+	return len(a.host.conf.GetVoters()) > 0 && !members.Has(a.host.conf, peer)
+}
+
+// misfits returns what does not fit, by member; nil: nothing.
 func (a *agreement) misfits() (m map[uint64]error) {
 	for id, p := range a.peers {
-		if p.misfit == nil {
+		if p.misfit == nil || a.left(id) {
 			continue
 		}
 		if m == nil {
@@ -241,7 +247,7 @@ func (a *agreement) barred(peer uint64) bool {
 func (a *agreement) barring() error {
 	var errs []error
 	for _, id := range slices.Sorted(maps.Keys(a.peers)) {
-		if p := a.peers[id]; p.bars && p.misfit != nil {
+		if p := a.peers[id]; p.bars && p.misfit != nil && !a.left(id) {
 			errs = append(errs, p.misfit)
 		}
 	}

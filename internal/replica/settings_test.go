@@ -66,6 +66,21 @@ func TestReplicaWithAnotherSettingTakesNothing(t *testing.T) {
 	})
 }
 
+// What does not fit at a member is of no interest once it has left: nobody could end the report.
+func TestSettingsOfANodeThatLeftAreNotReported(t *testing.T) {
+	c := newSetCluster(t, Weft, "10", "10", "5")
+	c.elect(1)
+	c.run(25)
+	require.Error(t, c.nodes[1].r.Status().Settings[3])
+	require.NoError(t, c.change(1, single(pb.ConfChangeRemoveNode, 3)).Err)
+	delete(c.nodes, 3)
+	c.run(5)
+	for _, id := range c.ids() {
+		require.Empty(t, c.nodes[id].r.Status().Settings)
+		require.NoError(t, c.nodes[id].r.settings.barring())
+	}
+}
+
 // settingsSent returns how many Settings leave in so many ticks.
 func settingsSent(c *cluster, ticks int) (n int) {
 	lose := c.lose

@@ -101,6 +101,10 @@ var gateways = []bug{
 		edit("	return max(head, m.Size())\n", "	return head\n"), "TestMessageCountsWithAllItsBytes", 0},
 	{"a gateway waits for fewer than wait already", fatesFile,
 		edit("max(o.expected, len(o.queue))+len(b.calls)", "len(b.calls)"), "TestCrowdAtAGatewayGathers", 0},
+	{"what a message wants done before a host's loop begins ends the host", "rawnode/host.go",
+		edit("	h.goroutines.Add(1) // the loop", "	// the loop"), "TestHostIsAskedBeforeItsLoopBegins", 0},
+	{"a host that stops waits for queries of gateways", "rawnode/stop.go",
+		edit("	h.inbox.post((*replica.Replica).TurnGatewaysAway)\n", ""), "TestStopWaitsForNoQueryOfAGateway", 0},
 }
 
 // gateFlags are the flags of the test that must find a bug of gateways.

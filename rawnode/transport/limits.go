@@ -18,9 +18,9 @@ type Limits struct {
 	// Kinds names the kinds of messages allowed to the peer; none means all. An honest
 	// peer is told, and does not send others. The kinds are "raft", "proposal", "verdict",
 	// "transfer", "chunk", "chunk-status", "snapshot-offer" and "snapshot-fetch" of snapshots,
-	// "first-members" and "log-end", "gateway-attach", "gateway-query", "gateway-report" and "gateway-reply" of
-	// gateways, and "named", "lack" and "fill" of names (see rawnode.Config.Names). A peer with an unknown
-	// name here is refused.
+	// "first-members", "settings", "health" and "log-end", "gateway-attach", "gateway-query", "gateway-report" and
+	// "gateway-reply" of gateways, "named", "lack" and "fill" of names (see rawnode.Config.Names), "want" and "run" of
+	// relays, and "note", of package weft. A peer with an unknown name here is refused.
 	Kinds []string
 	// ReceiveBytes bounds the bytes of the peer's frames in memory here at a time; 0
 	// means Config.ReceiveBytes, and less than 4 KiB means 4 KiB. Further frames stay in the network, and a single

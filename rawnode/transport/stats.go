@@ -126,7 +126,7 @@ type Stats struct {
 	// hello was not complete; "silence", no complete hello came in time; "bad hello", of
 	// no version known here; "plain or TLS", the ends differ in that; "certificate", it
 	// is not believed, or not the peer's; "other cluster"; "other node", the peer wants
-	// another one; "unknown peer"; "unknown class" of messages. Every reason has a count.
+	// another one; "unknown peer"; "unknown class" of messages; "two processes" under the peer's id. Every reason has a count.
 	Refusals map[string]uint64
 	// Strangers is a gauge: connections before their hello.
 	Strangers int
