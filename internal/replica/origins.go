@@ -26,13 +26,17 @@ import (
 //
 // The table depends on nothing but the log, so all replicas have the same.
 //
-// Its size is bounded: a leader refuses a sequence that is more than maxWindow
-// above the floor that comes with it.
+// Its size is bounded: a leader refuses a sequence that is too far above the floor that comes with it ([inbox.window]), and what is of
+// too many gateways.
 type originTable map[uint64]*originRow
 
 // maxWindow bounds how far an origin may go on behind a batch whose fate is open. For a gateway the bound is less: what it leaves
 // open is written with each step of the state machine, by all members.
 const maxWindow, gatewayWindow = 1 << 20, 1 << 16
+
+// While the host's bytes have more than largeTable, a gateway may go on for smallWindow: state machines take 16 MiB of the host (state.MaxHostBytes),
+// and gateways that all leave as much open as they may would come to 12 GB.
+const largeTable, smallWindow = 8 << 20, 64
 
 // maxOrigins bounds the rows of the origin table, and the senders of proposals.
 const maxOrigins = 1 << 16

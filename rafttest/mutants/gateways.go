@@ -29,6 +29,8 @@ var gateways = []bug{
 		edit("	h.rows = h.origins.rows(h.rows)\n", "	few := originTable{}\n	for id, row := range h.origins {\n		if id < 10 {\n			few[id] = row\n		}\n	}\n	h.rows = few.rows(originRows{})\n"), "", brief},
 	{"the host's bytes have a gateway as it was before its last batch", "internal/replica/origins.go",
 		edit("	row.changed()\n	return !again\n", "	return !again\n"), "TestHostBytesOfManyOriginsAreMadeInOrder", 0},
+	{"gateways leave as much open together as each may", inboxFile,
+		edit("	case uint64(i.host.size)+4*(i.last-min(i.last, i.host.at.index)) > largeTable:\n		return smallWindow\n", ""), "TestGatewaysLeaveFewBatchesOpenTogether", 0},
 	{"a home does not tell what was applied before", homeFile,
 		edit("if row := h.host.origins[from]; row != nil {", "if row := h.host.origins[from]; row != nil && from == 0 {"), "", brief},
 	{"a gateway goes on behind a gap", gatewayFile,
