@@ -51,7 +51,7 @@ var errSetBack = errors.New("the leader has had commands of a later start of thi
 func malformed(b *batch, v wire.Verdict) error {
 	switch {
 	case b.conf == nil:
-		return fmt.Errorf("the leader cannot read the entry, is it of another version? it says: %s", v.Reason)
+		return fmt.Errorf("the leader does not take the entry: %s", v.Reason)
 	case v.Outcome == wire.NoMember:
 		return fmt.Errorf("%w: %w: %s", ErrConfChange, ErrNotMember, v.Reason)
 	case v.Outcome == wire.Unsafe:

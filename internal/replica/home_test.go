@@ -116,6 +116,64 @@ func TestGatewayLeavesFewBatchesOpen(t *testing.T) {
 	}
 }
 
+// Gateways that all leave as much open as they may come to no more than what state machines take of the host, with what a leader's log
+// has and is not applied.
+func TestGatewaysLeaveFewBatchesOpenTogether(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	leader := c.elect(1)
+	c.run(3)
+	host := leader.r.host
+	outcome := func(behind uint64) wire.Outcome {
+		id := wire.CommandID{Origin: 9, Boot: 50, Sequence: 1 + behind}
+		v, err := leader.r.inbox.check(9, wire.Proposal{ID: id, Number: 1, Term: leader.r.state.Term, Data: encodeBatch(id, 1, nil)})
+		require.NoError(t, err)
+		return v.Outcome
+	}
+	leader.r.last += largeTable / 4 // entries that are not applied
+	require.Equal(t, wire.Busy, outcome(1+smallWindow))
+	leader.r.last -= largeTable / 4
+	require.Zero(t, outcome(gatewayWindow))
+	for from := uint64(1000); host.size <= largeTable; from++ {
+		row := &originRow{boot: 1, floor: 1}
+		for behind := range uint64(gatewayWindow) {
+			row.above = append(row.above, 2+behind)
+		}
+		host.origins[from] = row
+		host.encode()
+	}
+	require.Zero(t, outcome(smallWindow), "an honest gateway goes on when the fate of its first batches is known")
+	require.Equal(t, wire.Busy, outcome(1+smallWindow))
+}
+
+// A group has rows of so many gateways. A further one hears that at once, others go on, and so do members without a row.
+func TestFurtherGatewayHearsThatThereAreTooMany(t *testing.T) {
+	for _, known := range []bool{false, true} {
+		c := newGated(t, nil, 1, 2, 3)
+		c.elect(1)
+		c.run(30)
+		for _, id := range c.ids() {
+			rows := c.nodes[id].r.host.origins
+			for gateway := uint64(1000); len(rows) < maxOrigins-1; gateway++ {
+				rows[gateway] = &originRow{boot: 1, floor: 2}
+			}
+			if rows[1001+maxOrigins] = (&originRow{boot: 1, floor: 2}); known {
+				delete(rows, 1001+maxOrigins)
+				rows[9] = &originRow{boot: 1, floor: 1}
+			}
+		}
+		call, other := c.propose("a"), c.cluster.propose(2, "b")
+		c.run(2)
+		require.NoError(t, c.cluster.result(other).Err)
+		err := c.result(call).Err
+		if known {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorIs(t, err, ErrRefused)
+		require.ErrorContains(t, err, "the leader does not take the entry: the group has had entries of 65536 nodes and gateways, and takes none of others, such as 9")
+	}
+}
+
 // A leader listens to a bounded number of gateways. Members are none.
 func TestMemberIsHeardInACrowdOfGateways(t *testing.T) {
 	c := newGated(t, nil, 1, 2, 3)
@@ -129,4 +187,7 @@ func TestMemberIsHeardInACrowdOfGateways(t *testing.T) {
 	call := c.cluster.propose(2, "a")
 	c.cluster.run(1)
 	require.NoError(t, c.cluster.result(call).Err)
+	leader.r.host.origins[9] = &originRow{boot: 1, floor: 1}
+	require.NoError(t, leader.r.Receive(wire.Message{Group: 7, From: 9, To: 1, Body: wire.Proposal{Term: leader.r.state.Term, ID: wire.CommandID{Origin: 9, Boot: 2, Sequence: 1}, Number: 1, Data: encodeBatch(wire.CommandID{Origin: 9, Boot: 2, Sequence: 1}, 1, nil)}}),
+		"the gateway was heard under another leader")
 }

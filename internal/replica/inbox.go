@@ -31,7 +31,7 @@ import (
 // with ten. Nothing waits where rounds take longer than a tick: there members are far from each other.
 //
 // Invariant: a node has a row in seen if a proposal of the node had an answer or was held, and at most
-// maxOrigins nodes that are no members have one.
+// maxOrigins nodes that are no members, and have no row in the table of origins, have one.
 // Invariant: an answer that waits is about a batch that was appended in the term of the answer.
 // Invariant: waits has batches only, waiting is their bytes, and a Flush leaves at most MaxBatchBytes.
 // Invariant: granted[id] > 0 implies that id was no member when this node appended entries of id, in the present term,
@@ -79,10 +79,11 @@ type lateAnswer struct {
 // maxAnswers bounds the waiting answers.
 const maxAnswers = 4096
 
-// crowded reports whether a node is the first proposal's sender beyond the bound.
+// crowded reports whether a node is the first proposal's sender beyond the bound. A gateway that the group has a row of is none,
+// or ids without rows could take its place.
 func (i *inbox) crowded(from uint64) bool {
 	_, known := i.seen[from]
-	return !known && len(i.seen) >= maxOrigins
+	return !known && len(i.seen) >= maxOrigins && i.host.origins[from] == nil
 }
 
 func (i *inbox) leaderChanged() { i.granted, i.round = nil, 0 }
@@ -231,14 +232,21 @@ func (i *inbox) check(from uint64, p wire.Proposal) (wire.Verdict, error) {
 		return wire.Verdict{Outcome: wire.Malformed, Term: i.state.Term, Reason: fmt.Sprintf(
 			"a command begins with %q: such a command says where members are, and who is none any more, and node %d is no member", marked.Mark, from)}, nil
 	}
-	window := uint64(maxWindow)
-	if !members.Has(i.host.conf, from) {
-		window = gatewayWindow
-	}
-	if env.id.Sequence-env.floor > window || i.host.origins.applied(env.id) {
+	if env.id.Sequence-env.floor > i.window(from) || i.host.origins.applied(env.id) {
 		return wire.Verdict{Outcome: wire.Busy, Term: i.state.Term}, nil // until the origin knows more
 	}
 	return wire.Verdict{}, nil
+}
+
+// window returns how far a node may go on behind a batch whose fate is open. Each batch in the log may take 4 bytes of the table.
+func (i *inbox) window(from uint64) uint64 {
+	switch {
+	case members.Has(i.host.conf, from):
+		return maxWindow
+	case uint64(i.host.size)+4*(i.last-min(i.last, i.host.at.index)) > largeTable:
+		return smallWindow
+	}
+	return gatewayWindow
 }
 
 // overCredit returns why a leader does not take a proposal from a gateway now, or no verdict.
@@ -247,7 +255,7 @@ func (i *inbox) overCredit(from uint64, p wire.Proposal) wire.Verdict {
 		return wire.Verdict{}
 	}
 	if i.host.origins[from] == nil && len(i.host.origins) >= maxOrigins {
-		return wire.Verdict{Outcome: wire.Malformed, Term: i.state.Term, Reason: fmt.Sprintf("the group has had entries of %d nodes and gateways, and takes none of others: use an id again", maxOrigins)}
+		return wire.Verdict{Outcome: wire.Malformed, Term: i.state.Term, Reason: fmt.Sprintf("the group has had entries of %d nodes and gateways, and takes none of others, such as %d: use an id again. A copy of the state, restored as another cluster, has had none", maxOrigins, from)}
 	}
 	if granted := i.granted[from]; granted > 0 && granted+len(p.Data) > i.cfg.MaxQueueBytes {
 		return wire.Verdict{Outcome: wire.Busy, Term: i.state.Term}

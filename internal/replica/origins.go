@@ -26,13 +26,17 @@ import (
 //
 // The table depends on nothing but the log, so all replicas have the same.
 //
-// Its size is bounded: a leader refuses a sequence that is more than maxWindow
-// above the floor that comes with it.
+// Its size is bounded: a leader refuses a sequence that is too far above the floor that comes with it ([inbox.window]), and what is of
+// too many gateways.
 type originTable map[uint64]*originRow
 
 // maxWindow bounds how far an origin may go on behind a batch whose fate is open. For a gateway the bound is less: what it leaves
 // open is written with each step of the state machine, by all members.
 const maxWindow, gatewayWindow = 1 << 20, 1 << 16
+
+// While the host's bytes have more than largeTable, a gateway may go on for smallWindow: state machines take 16 MiB of the host (state.MaxHostBytes),
+// and gateways that all leave as much open as they may would come to 12 GB.
+const largeTable, smallWindow = 8 << 20, 64
 
 // maxOrigins bounds the rows of the origin table, and the senders of proposals.
 const maxOrigins = 1 << 16
@@ -47,6 +51,16 @@ type originRow struct {
 	// above are the applied sequences at or above floor, ascending.
 	// Invariant: above[0] > floor, as the floor passes what is applied.
 	above []uint64
+	// in is the part that has the row, of the last result of rows, or nil.
+	// Invariant: whoever changes the row calls changed.
+	in *originPart
+}
+
+// changed has the row encoded again.
+func (row *originRow) changed() {
+	if row.in != nil {
+		row.in.stale = true
+	}
 }
 
 // noOrigin is the row of the first members of the group, ascending, in the place of
@@ -61,8 +75,9 @@ func (t originTable) setFirst(members []uint64, mark uint64) {
 	if mark != 0 {
 		row.boot, row.above = mark, slices.Sorted(slices.Values(append(row.above, mark)))
 	}
-	if in := t[noOrigin]; in != nil {
-		*in = row
+	if old := t[noOrigin]; old != nil {
+		old.boot, old.above = row.boot, row.above
+		old.changed()
 		return
 	}
 	t[noOrigin] = &row
@@ -100,7 +115,7 @@ func (t originTable) admit(id wire.CommandID, floor uint64) bool {
 		row = &originRow{boot: id.Boot, floor: 1}
 		t[id.Origin] = row
 	case id.Boot > row.boot:
-		*row = originRow{boot: id.Boot, floor: 1} // in its place: see originRows
+		row.boot, row.floor, row.above = id.Boot, 1, nil // in its place: see originRows
 	case id.Boot < row.boot:
 		return false
 	}
@@ -110,6 +125,7 @@ func (t originTable) admit(id wire.CommandID, floor uint64) bool {
 		row.above = slices.Insert(row.above, i, id.Sequence)
 	}
 	row.raise(floor)
+	row.changed()
 	return !again
 }
 
@@ -142,32 +158,65 @@ func (t originTable) boot(origin uint64) uint64 {
 }
 
 // append encodes the table; equal tables give equal bytes.
-func (t originTable) append(b []byte) []byte { return t.rows(nil).append(b) }
+func (t originTable) append(b []byte) []byte { return t.rows(originRows{}).append(b) }
 
-// originRows are the rows of a table, by ascending origin. They are the table's own, which change in their places.
-type originRows []rowOf
+// originRows are the rows of a table, by ascending origin, in parts. The rows are the table's own, which change in their places.
+type originRows struct {
+	parts []*originPart
+	rows  int // in all parts
+}
+
+// originPart is some rows in their order, and their encoding. Each step of the state machine has the whole table's encoding, and
+// changes a few rows: a part is encoded again if one of its rows has changed.
+type originPart struct {
+	rows    []rowOf
+	encoded []byte
+	stale   bool
+}
+
+// partRows is how many rows a part has: with more, fewer parts are put together, and a change has more rows encoded again.
+const partRows = 64
 
 type rowOf struct {
 	origin uint64
 	*originRow
 }
 
-// rows returns the rows, given the last result or nil: to look for them and to sort them takes several times as long as to encode them.
+// rows returns the rows, given the last result or none: to look for them and to sort them takes several times as long as to encode them.
 func (t originTable) rows(last originRows) originRows {
-	if len(last) == len(t) { // none has come, and none goes
+	if n := len(last.parts); n > 0 && last.rows == len(t) && last.parts[0].rows[0].in == last.parts[0] { // none has come, and none goes
 		return last
 	}
-	rows := make(originRows, 0, len(t))
+	all := make([]rowOf, 0, len(t))
 	for o, row := range t {
-		rows = append(rows, rowOf{o, row})
+		all = append(all, rowOf{o, row})
 	}
-	slices.SortFunc(rows, func(a, b rowOf) int { return cmp.Compare(a.origin, b.origin) })
+	slices.SortFunc(all, func(a, b rowOf) int { return cmp.Compare(a.origin, b.origin) })
+	rows := originRows{rows: len(all)}
+	for some := range slices.Chunk(all, partRows) {
+		part := &originPart{rows: some, stale: true}
+		for _, row := range some {
+			row.in = part
+		}
+		rows.parts = append(rows.parts, part)
+	}
 	return rows
 }
 
 func (rows originRows) append(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(len(rows)))
-	for _, row := range rows {
+	b = binary.AppendUvarint(b, uint64(rows.rows))
+	for _, part := range rows.parts {
+		if part.stale {
+			part.encode()
+		}
+		b = append(b, part.encoded...)
+	}
+	return b
+}
+
+func (p *originPart) encode() {
+	b := p.encoded[:0]
+	for _, row := range p.rows {
 		b = binary.AppendUvarint(b, row.origin)
 		b = binary.AppendUvarint(b, row.boot)
 		b = binary.AppendUvarint(b, row.floor)
@@ -176,7 +225,7 @@ func (rows originRows) append(b []byte) []byte {
 			b = binary.AppendUvarint(b, s-row.floor)
 		}
 	}
-	return b
+	p.encoded, p.stale = b, false
 }
 
 // decodeOrigins is the inverse of append.

@@ -108,6 +108,11 @@ func (c *Command) check() ([]byte, error) {
 		return nil, fmt.Errorf("%w transaction: its comparisons by SHA-256 would have each node read up to %d bytes of values, want at most %d, where a value counts %d: compare fewer keys, or revisions",
 			ErrInvalid, c.Txn.digestBytes(), maxTxnDigestBytes, MaxInlineBytes)
 	}
+	if c.Txn != nil {
+		if err := c.Txn.checkScores(); err != nil {
+			return nil, err
+		}
+	}
 	b := c.Encode()
 	if len(b) > MaxCommandBytes {
 		return nil, fmt.Errorf("%w %v: %d bytes, want at most %d; split it", ErrInvalid, c.Op, len(b), MaxCommandBytes)

@@ -277,9 +277,10 @@ func (r Range) bounds(n setNumber) (lower, upper []byte) {
 	return lower, upper
 }
 
-// holds reports whether a score is in the range.
+// holds reports whether a score is in the range, as bounds says.
 func (r Range) holds(score float64) bool {
-	return (score > r.Min || score == r.Min && !r.MinOpen) && (score < r.Max || score == r.Max && !r.MaxOpen)
+	at, low, high := ordered(score), ordered(r.Min), ordered(r.Max)
+	return (at > low || at == low && !r.MinOpen) && (at < high || at == high && !r.MaxOpen)
 }
 
 // seal completes a record of a kind other than kindInline and kindLarge, whose head is

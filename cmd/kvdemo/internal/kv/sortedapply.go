@@ -196,9 +196,9 @@ func (w *writer) dropRows(key []byte) error {
 // inRange collects members of a range, of a state and what a batch changed since.
 type inRange struct {
 	Range
-	found []foundMember
-	room  int // bytes that the members may take
-	full  bool
+	room int // bytes that the members may take
+	full bool
+	list []byte
 }
 
 type foundMember struct {
@@ -206,16 +206,31 @@ type foundMember struct {
 	member []byte
 }
 
-// limit is how many members from the first on are looked at, -1 for all. Each of the
-// batch can stand before all others.
-func (q *inRange) limit(changed int) int64 {
-	if q.Count < 0 || q.Offset > int64(MaxSortedBytes) || q.Count > int64(MaxSortedBytes) {
-		return -1
-	}
-	return q.Offset + q.Count + int64(changed)
+// order is that of the rows in secScore.
+func (m foundMember) order(other foundMember) int {
+	return cmp.Or(cmp.Compare(ordered(m.score), ordered(other.score)), bytes.Compare(m.member, other.member))
 }
 
-// collect returns the list of the members in the range. Changed are those of the batch.
+// take takes the next member in the order of the range, and reports whether more are wanted.
+func (q *inRange) take(m foundMember) bool {
+	switch {
+	case q.Offset > 0:
+		q.Offset--
+		return true
+	case q.Count == 0:
+		return false
+	case scored(m.member) > q.room:
+		q.list, q.full = nil, true
+		return false
+	}
+	q.Count--
+	q.room -= scored(m.member)
+	q.list = AppendScored(q.list, m.score, m.member)
+	return q.Count != 0
+}
+
+// collect returns the list of the members in the range. Changed are those of the batch. The members, and whether there is room for
+// them, depend on the set alone: other replicas may have its changes in other batches.
 func (q *inRange) collect(r source, sp space, n setNumber, changed map[string]newScore) ([]byte, error) {
 	var own []foundMember
 	for name, s := range changed {
@@ -223,71 +238,33 @@ func (q *inRange) collect(r source, sp space, n setNumber, changed map[string]ne
 			own = append(own, foundMember{s.score, member})
 		}
 	}
-	if err := q.stored(r, sp, n, changed, q.limit(len(own))); err != nil {
-		return nil, err
-	}
-	if len(own) > 0 {
-		q.found = append(q.found, own...)
-		slices.SortFunc(q.found, func(a, b foundMember) int {
-			return cmp.Or(cmp.Compare(a.score, b.score), bytes.Compare(a.member, b.member))
-		})
-	}
-	out := q.found[min(q.Offset, int64(len(q.found))):]
-	if q.Count >= 0 {
-		out = out[:min(q.Count, int64(len(out)))]
-	}
-	size := 0
-	for _, m := range out {
-		size += scored(m.member)
-	}
-	if q.full = q.full || size > q.room; q.full || size == 0 {
-		return nil, nil
-	}
-	b := make([]byte, 0, size)
-	for _, m := range out {
-		b = AppendScored(b, m.score, m.member)
-	}
-	return b, nil
-}
-
-// stored finds up to limit members of the state that the batch did not change.
-func (q *inRange) stored(r source, sp space, n setNumber, changed map[string]newScore, limit int64) error {
+	slices.SortFunc(own, foundMember.order)
 	lower, upper := q.bounds(n)
 	it, err := r.iter(sp.key(secScore, lower), sp.key(secScore, upper))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	skip := int64(0) // of the offset, where nothing can stand between
-	if len(changed) == 0 {
-		skip, limit = q.Offset, limit-q.Offset
-		q.Offset = 0
-		if q.Count < 0 {
-			limit = -1
-		}
-	}
-	bytes := 0
-	for ok := it.First(); ok && limit != 0; ok = it.Next() {
+	more := q.Count != 0
+	for ok := it.First(); ok && more; ok = it.Next() {
 		score, member, err := scoreAt(it)
 		if err != nil {
-			return errors.Join(err, it.Close())
+			return nil, errors.Join(err, it.Close())
 		}
 		if len(changed) > 0 {
 			if _, known := changed[string(n.memberName(member))]; known {
 				continue
 			}
 		}
-		if skip > 0 {
-			skip--
-			continue
+		m := foundMember{score, member}
+		for ; more && len(own) > 0 && own[0].order(m) < 0; own = own[1:] {
+			more = q.take(own[0])
 		}
-		if bytes += scored(member); bytes > q.room {
-			q.full = true
-			break
-		}
-		q.found = append(q.found, foundMember{score, append([]byte(nil), member...)})
-		limit--
+		more = more && q.take(m)
 	}
-	return errors.Join(damage(it.Error()), it.Close())
+	for ; more && len(own) > 0; own = own[1:] {
+		more = q.take(own[0])
+	}
+	return q.list, errors.Join(damage(it.Error()), it.Close())
 }
 
 // scoreAt reads the row of secScore that an iterator stands on.

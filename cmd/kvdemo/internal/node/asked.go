@@ -50,7 +50,9 @@ const (
 	readAhead = 1 << 20
 	// watchWait is how long a node waits for something to send, at most.
 	watchWait = 2 * time.Second
-	failed    = 1
+	// maxWaiting bounds the questions that wait so: a node takes 4096 questions of gateways, and others are to be answered.
+	maxWaiting = 2048
+	failed     = 1
 )
 
 // asked is the state of a group, which answers gateways' questions, too.
@@ -192,6 +194,16 @@ func (s *service) watchBegin(ctx context.Context, req *kvpb.WatchRequest) (*kvpb
 	return req, nil
 }
 
+// waits counts a question that waits for something to tell, or says that there are too many; the gateway asks again.
+func (s *service) waits() (done func(), err error) {
+	done = func() { s.waiting.Add(-1) }
+	if n := s.waiting.Add(1); n > maxWaiting {
+		done()
+		return nil, status.Errorf(codes.ResourceExhausted, "%d questions of gateways wait at this node for watches and subscribers, want at most %d", n, maxWaiting)
+	}
+	return done, nil
+}
+
 // watchStep returns what comes behind the position of one group, as soon as there is something, or where the watch is
 // after watchWait.
 func (s *service) watchStep(ctx context.Context, req *kvpb.WatchRequest) (*kvpb.WatchResponse, error) {
@@ -202,6 +214,11 @@ func (s *service) watchStep(ctx context.Context, req *kvpb.WatchRequest) (*kvpb.
 	if len(req.GetAfter()) != 1 || !slices.Contains(groups, req.GetAfter()[0].GetGroup()) {
 		return nil, fmt.Errorf("%w watch: %d positions, want that of one group with such keys", kv.ErrInvalid, len(req.GetAfter()))
 	}
+	done, err := s.waits()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	var found *kvpb.WatchResponse
 	at := req.GetAfter()[0]
 	ctx, cancel := context.WithTimeout(ctx, watchWait)

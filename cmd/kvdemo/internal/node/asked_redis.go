@@ -91,6 +91,11 @@ func (s *service) events(ctx context.Context, p *kvpb.Position) (*kvpb.GetRespon
 	if err != nil {
 		return nil, err
 	}
+	done, err := s.waits()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	state, next := g.state(), p.GetRevision()
 	wait := time.NewTimer(watchWait)
 	defer wait.Stop()

@@ -84,6 +84,28 @@ func TestStepOfAWatchWithoutEventsSaysHowFarItHasLooked(t *testing.T) {
 	require.EqualValues(t, 3, found.GetPosition().GetRevision())
 }
 
+// Watches and subscribers of many gateways leave room at a node for other questions.
+func TestQuestionsThatWaitAreBounded(t *testing.T) {
+	s, _ := testService(t)
+	_, err := s.Put(t.Context(), &kvpb.PutRequest{Key: "k"})
+	require.NoError(t, err)
+	step := func() error {
+		_, err := s.watchStep(t.Context(), &kvpb.WatchRequest{Keys: &kvpb.WatchRequest_Key{Key: "k"}, After: []*kvpb.Position{{Group: 1}}})
+		return err
+	}
+	events := func() error {
+		_, err := s.events(t.Context(), &kvpb.Position{Group: 1, Revision: 1})
+		return err
+	}
+	for _, ask := range []func() error{step, events} {
+		s.waiting.Store(maxWaiting)
+		require.Equal(t, codes.ResourceExhausted, status.Code(ask()))
+		s.waiting.Store(maxWaiting - 1)
+		require.NoError(t, ask())
+		require.EqualValues(t, maxWaiting-1, s.waiting.Load())
+	}
+}
+
 // A result that cannot be read is that of a command which was applied: a client must not take it for a refusal.
 func TestResultThatCannotBeReadLeavesTheOutcomeOpen(t *testing.T) {
 	for _, value := range []any{nil, []byte{}, []byte{1}, []byte{0, 0, 0, 0, 0}} {

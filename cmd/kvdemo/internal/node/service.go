@@ -69,6 +69,7 @@ type service struct {
 	id      uint64 // of this node
 	reads   *readCounts
 	open    atomic.Int64 // values that are being sent
+	waiting atomic.Int64 // questions of gateways that wait for something to tell
 }
 
 func (n *node) newService() *service {

@@ -19,13 +19,15 @@ import (
 
 // The state machine numbers sessions 1, 2, 3, ... A client that guessed the session of
 // another could use up numbers of writes there. A later write of the owner under such a
-// number would count as a repetition: answered as done, and not applied. So a client with a certificate
+// number would count as a repetition: answered as done, and not applied. So a client
 // knows its session under another number: the state machine's, encrypted with a key for
-// the holder of the certificate. Under the key of somebody else that is no session, and
-// to guess one takes 2^50 calls. Clients without certificates trust each other.
+// the holder of its certificate. Under the key of somebody else that is no session, and
+// to guess one takes 2^50 calls. Clients without certificates have one key, and trust each
+// other; but one that has outlived its cluster has no session in the next, which was
+// restored from a backup perhaps.
 //
-// The keys come from a secret of the cluster, which is a system key. (Rejected: the holder
-// in each session's record, which is another format of the state; and a field beside the
+// The keys come from a secret of the cluster, which is a system key, and in no backup. (Rejected:
+// the holder in each session's record, which is another format of the state; and a field beside the
 // number, which each client must send back.)
 
 // sessionsKey is the system key with the secret.
@@ -51,26 +53,22 @@ func (s *sessionsSecret) of(group proposer) func(ctx context.Context) ([]byte, e
 	}
 }
 
-// sessionKey returns the key for the client of a call, nil if it shows no certificate.
+// sessionKey returns the key for the client of a call.
 func (s *writes) sessionKey(ctx context.Context) ([]byte, error) {
-	holder := secure.Holder(ctx)
-	if holder == "" {
-		return nil, nil
-	}
 	secret, err := s.secret(ctx)
 	if err != nil {
 		return nil, err
 	}
 	mac := hmac.New(sha256.New, secret)
-	_, _ = mac.Write([]byte(holder)) // a hash never fails
+	_, _ = mac.Write([]byte(secure.Holder(ctx))) // a hash never fails
 	return mac.Sum(nil), nil
 }
 
 // seal returns the number of a session for the client of a call.
 func (s *writes) seal(ctx context.Context, id session.ID) (uint64, error) {
 	key, err := s.sessionKey(ctx)
-	if err != nil || key == nil {
-		return uint64(id), err
+	if err != nil {
+		return 0, err
 	}
 	return shuffle(key, uint64(id), 0, 1, 2, 3), nil
 }
@@ -84,11 +82,8 @@ func (s *writes) inSession(ctx context.Context, c *kv.Command, in *kvpb.Session)
 	if err != nil {
 		return err
 	}
-	c.Session = session.ID(in.GetId())
-	if key != nil {
-		id := shuffle(key, in.GetId()<<32|in.GetId()>>32, 3, 2, 1, 0)
-		c.Session = session.ID(id<<32 | id>>32)
-	}
+	id := shuffle(key, in.GetId()<<32|in.GetId()>>32, 3, 2, 1, 0)
+	c.Session = session.ID(id<<32 | id>>32)
 	// A session has one write under way: those before are acknowledged.
 	c.Sequence, c.Acknowledged = in.GetSequence(), max(in.GetSequence(), 1)-1
 	return nil

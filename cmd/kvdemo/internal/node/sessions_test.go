@@ -4,6 +4,7 @@
 package node
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -61,5 +62,36 @@ func TestSessionBelongsToItsCertificate(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "ann's second", string(got.GetValue()))
 	require.NoError(t, put(ann, "ann's third", opened.GetId(), 3))
+	require.NoError(t, stop())
+}
+
+// A client that outlives its cluster goes on with its session, at the same addresses perhaps, where the keys were restored from a backup. The
+// session is none of the new cluster's, whose clients would get the results of the old one's writes for their own.
+func TestSessionOfAnEarlierClusterIsNone(t *testing.T) {
+	ctx := patient(t)
+	open := func() (c kvpb.KVClient, id uint64, stop func() error) {
+		cfg := testConfig(t)
+		stop = start(t, cfg)
+		c = kvpb.NewKVClient(dial(t, cfg.ClientListen))
+		opened, err := c.OpenSession(ctx, &kvpb.OpenSessionRequest{Key: "k"}, grpc.WaitForReady(true))
+		require.NoError(t, err)
+		return c, opened.GetId(), stop
+	}
+	put := func(c kvpb.KVClient, value string, id, sequence uint64) error {
+		_, err := c.Put(ctx, &kvpb.PutRequest{Key: "k", Value: []byte(value), Session: &kvpb.Session{Id: id, Sequence: sequence}})
+		return err
+	}
+	first, old, stop := open()
+	require.NoError(t, put(first, "one", old, 1))
+	require.NoError(t, stop())
+	second, id, stop := open()
+	require.ErrorContains(t, put(second, "two", old, 2), kv.ErrExpired.Error())
+	for sequence := range uint64(2) {
+		value := fmt.Sprint("new ", sequence)
+		require.NoError(t, put(second, value, id, 1+sequence))
+		got, err := second.Get(ctx, &kvpb.GetRequest{Key: "k"})
+		require.NoError(t, err)
+		require.Equal(t, value, string(got.GetValue()))
+	}
 	require.NoError(t, stop())
 }

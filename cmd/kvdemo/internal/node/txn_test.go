@@ -289,6 +289,30 @@ func TestWatchOfAForgottenRevisionSaysCompacted(t *testing.T) {
 	require.NoError(t, stop())
 }
 
+// A client may come from a node that was ahead, but no node is ahead of what a read waits for: a position behind that is of another cluster.
+// A watch from there would be silent, and miss changes, until the group has so many.
+func TestWatchBehindAPositionOfAnotherClusterSaysSo(t *testing.T) {
+	c := startGroups(t, 2)
+	ctx := patient(t)
+	var at *kvpb.Position
+	for range 5 {
+		r, err := c.Put(ctx, &kvpb.PutRequest{Key: "a"}, grpc.WaitForReady(true))
+		require.NoError(t, err)
+		at = r.GetPosition()
+	}
+	for ahead := range uint64(2) {
+		w, err := c.Watch(ctx, &kvpb.WatchRequest{Keys: &kvpb.WatchRequest_Prefix{}, After: []*kvpb.Position{{Group: at.GetGroup(), Revision: at.GetRevision() + 1000*ahead}}})
+		require.NoError(t, err)
+		_, err = w.Recv()
+		if ahead == 0 {
+			require.NoError(t, err)
+			continue
+		}
+		require.Equal(t, codes.OutOfRange, status.Code(err))
+		require.ErrorContains(t, err, fmt.Sprintf("compacted: revision %d was asked for, and group %d has come to ", at.GetRevision()+1001, at.GetGroup()))
+	}
+}
+
 // startNode runs a node and returns it, with level 1 in all groups.
 func startNode(t *testing.T, groups int) (*node, kvpb.KVClient) {
 	cfg := testConfig(t)

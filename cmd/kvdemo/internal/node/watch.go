@@ -5,6 +5,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -126,7 +127,8 @@ func (s *service) watched(req *kvpb.WatchRequest) (match func(string) bool, grou
 }
 
 // watchFrom returns the first revision of each group that is to be sent. Where the
-// client names none, that is behind all that was acknowledged before.
+// client names none, that is behind all that was acknowledged before. A position that the group has not come to is of another
+// cluster, or of before one was restored: a watch from there would miss what comes until the group is there.
 func (s *service) watchFrom(ctx context.Context, req *kvpb.WatchRequest, groups []uint64) (map[uint64]uint64, error) {
 	from := map[uint64]uint64{}
 	for _, p := range req.GetAfter() {
@@ -137,7 +139,7 @@ func (s *service) watchFrom(ctx context.Context, req *kvpb.WatchRequest, groups 
 	}
 	var ask []replicated
 	for _, g := range groups {
-		if _, ok := from[g]; !ok {
+		if next, ok := from[g]; !ok || next > s.groups[g-1].state().Revision()+1 { // the client may come from a node that was ahead
 			ask = append(ask, s.groups[g-1])
 		}
 	}
@@ -147,8 +149,11 @@ func (s *service) watchFrom(ctx context.Context, req *kvpb.WatchRequest, groups 
 		}
 	}
 	for _, g := range groups {
-		if _, ok := from[g]; !ok {
-			from[g] = s.groups[g-1].state().Revision() + 1
+		at := s.groups[g-1].state().Revision()
+		if next, ok := from[g]; !ok {
+			from[g] = at + 1
+		} else if next > at+1 {
+			return nil, toStatus(fmt.Errorf("%w: revision %d was asked for, and group %d has come to %d: is the position of another cluster, or of before a backup was restored? read the keys again, and watch from the revision of that", kv.ErrCompacted, next, g, at))
 		}
 	}
 	return from, nil

@@ -71,8 +71,9 @@ func (p *plan) groups(count int) (groups []uint64) {
 const (
 	maxBatchItems = 1024
 	maxBatchBytes = 256 << 10
-	// maxBatchValues of the largest size fit into the results of one transaction.
-	maxBatchValues = kv.MaxTxnReplyBytes / kv.MaxInlineBytes
+	// maxBatchValues of the largest size fit into the results of one transaction, beside members with their scores, which take
+	// little more than in the commands.
+	maxBatchValues = kv.MaxTxnReplyBytes/kv.MaxInlineBytes - 1
 )
 
 // batch returns the plan, and the plans of commands behind it in the pipeline that can be done

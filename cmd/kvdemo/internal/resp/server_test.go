@@ -311,6 +311,20 @@ func TestPipelineOfLargeValues(t *testing.T) {
 	}
 	require.True(t, value("a") == old.Val())
 	require.Equal(t, "new", last.Val())
+
+	require.NoError(t, c.ZAdd(ctx, "z", redis.Z{Score: 7, Member: "m"}).Err())
+	for _, key := range []string{"1", "2", "3", "4"} {
+		require.NoError(t, c.Set(ctx, key, value(key), 0).Err())
+	}
+	score := p.ZScore(ctx, "z", "m")
+	var olds []*redis.StringCmd
+	for _, key := range []string{"1", "2", "3", "4"} {
+		olds = append(olds, p.GetSet(ctx, key, "new"))
+	}
+	_, err = p.Exec(ctx)
+	require.NoError(t, err, "a score takes from the same room")
+	require.EqualValues(t, 7, score.Val())
+	require.True(t, value("4") == olds[3].Val())
 }
 
 func TestKeysOfSeveralGroups(t *testing.T) {
