@@ -28,11 +28,11 @@ func newCoding() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if quick {
-				cfg.Nodes, cfg.Clients, cfg.Rounds, cfg.Time = cfg.Nodes[:1], []int{16}, 1, 700*time.Millisecond
+				cfg.Nodes, cfg.Clients, cfg.Rounds, cfg.Warm, cfg.Time = cfg.Nodes[:1], []int{16}, 1, 300*time.Millisecond, 700*time.Millisecond
 			}
 			bounds := slices.DeleteFunc(slices.Clone(cfg.Egress), func(bytes int) bool { return bytes == 0 })
 			if err := errors.Join(within("nodes", 3, 9, cfg.Nodes...), within("egress", 1<<10, 1<<40, bounds...), within("sizes", 1, 4<<20, cfg.Sizes...), within("clients", 1, 1000, cfg.Clients...),
-				within("rounds", 1, 1000, cfg.Rounds), within("time", 100*time.Millisecond, time.Hour, cfg.Time), lab.Publishable(bench.report.out, cfg.Rounds)); err != nil {
+				within("rounds", 1, 1000, cfg.Rounds), within("warm", 100*time.Millisecond, time.Hour, cfg.Warm), within("time", 100*time.Millisecond, time.Hour, cfg.Time), lab.Publishable(bench.report.out, cfg.Rounds)); err != nil {
 				return err
 			}
 			return bench.run(cmd, func(kvdemo, dir string) (*lab.Section, error) {
@@ -46,10 +46,11 @@ func newCoding() *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntSliceVar(&cfg.Nodes, "nodes", []int{3, 5}, "sizes of clusters, 3 to 9")
 	flags.IntSliceVar(&cfg.Egress, "egress", []int{0, 125e6, 12.5e6}, "bytes a second that a node sends at most, 1024 or more (0: no bound)")
-	cfg.Sizes = []int{128, 512, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20}
+	cfg.Sizes = []int{1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20}
 	flags.Var((*sizes)(&cfg.Sizes), "sizes", "bytes of a value, such as 512 or 1KiB, to 4MiB")
 	flags.IntSliceVar(&cfg.Clients, "clients", []int{1, 16, 64}, "numbers of clients, 1 to 1000")
 	flags.IntVar(&cfg.Rounds, "rounds", lab.LeastRounds, "how often each load is measured for each side, in turn; 1 to 1000")
+	flags.DurationVar(&cfg.Warm, "warm", time.Second, "for which a side takes a load before it is measured, 100ms to 1h")
 	flags.DurationVar(&cfg.Time, "time", 1300*time.Millisecond, "of one measurement, 100ms to 1h")
 	flags.BoolVar(&quick, "quick", false, "one short round of one size of cluster")
 	return cmd

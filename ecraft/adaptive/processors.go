@@ -34,7 +34,8 @@ import (
 // A trial is short, and trials that fail become rare. Where full copies overload a link, the first
 // entries of the trial show it: a trial ends as soon as an entry waits far longer than any before, or
 // few entries take far longer than those before took, both for each entry and for each byte. And
-// trials are frequent again when the load has changed since the last one.
+// trials are frequent again when the load has changed since the last one. Entries that wait for another time show that only if
+// it lasts: a trial may leave a queue.
 //
 // A machine stands still now and then: other programs run, or a disk takes its time. Such a pause is as long
 // as a trial, and would decide the trial. So a time without a commit is left out that is far longer
@@ -82,7 +83,8 @@ const (
 	firstGap   = 16
 	longestGap = 128
 
-	otherLoad = 3 // entries that take so many times as long as at the last trial, or so many times less, are another load
+	otherLoad   = 3 // so many times longer or shorter, larger or smaller than at the last trial: of another load
+	queuedTurns = 8 // in which entries wait for another time, until it is no queue that a trial has left
 
 	farApart   = 0.8  // below this part of another, a time in which entries wait is clearly shorter
 	codingGain = 0.95 // coding pays below this part of the time of full copies
@@ -133,7 +135,9 @@ type processors struct {
 	gap, wait float64 // between two trials, in lengths of a trial: after one that fails, after the last one
 	began     float64 // of the trial
 	next      float64 // time of the next trial; 0: entries of the last one still waited
-	pace      float64 // time for an entry at the last trial
+	soon      float64 // and of the next one if entries wait for another time,
+	queued    int     // which they have done in so many turns
+	tried     load    // at the last trial
 }
 
 // turns are those that are compared.
@@ -270,6 +274,20 @@ func far(ratio, factor float64) bool {
 	return math.Abs(math.Log(ratio)) > math.Abs(math.Log(factor))
 }
 
+// load is what tells one load from another: the time for an entry, the mean time to commit, and the mean size.
+type load struct{ pace, mean, size float64 }
+
+func (t *turn) load() load { return load{t.pace(), t.mean(), t.bytes / t.n} }
+
+// other reports whether a load is another than that of the last trial, if there was one.
+func (l load) other(than load) bool {
+	return than.size > 0 && (far(l.pace/than.pace, otherLoad) || far(l.size/than.size, otherLoad))
+}
+
+// waits reports whether entries wait for another time than at the last trial: there may be more or fewer of them, or the trial
+// has left a queue.
+func (l load) waits(than load) bool { return than.size > 0 && far(l.mean/than.mean, otherLoad) }
+
 // pace returns the time for an entry.
 func (t *turn) pace() float64 {
 	busy, n, _ := t.steady()
@@ -345,16 +363,24 @@ func (p *processors) wantFull(l *lane, busy, now float64) bool {
 func (p *processors) look() {
 	if p.turn.whole(p.now) {
 		if p.next == 0 {
-			p.next = p.turn.begun + p.wait*(p.turn.begun-p.began)
+			length := p.turn.begun - p.began
+			p.next, p.soon = p.turn.begun+p.wait*length, p.turn.begun+firstGap*length
 		}
 		p.known, p.differ = p.turn, p.full || p.coded
 		p.turn, p.coded = turn{from: p.order + 1, begun: p.now}, false
-		if p.pace > 0 && far(p.known.pace()/p.pace, otherLoad) {
+		switch now := p.known.load(); {
+		case now.other(p.tried):
 			p.gap, p.next, p.trials = firstGap, p.now, min(p.trials, fewTrials)
+		case !now.waits(p.tried):
+			p.queued = 0
+		default:
+			if p.queued++; p.queued >= queuedTurns {
+				p.next = min(p.next, p.soon)
+			}
 		}
 	}
 	if p.count && p.differ && p.now >= p.next {
-		p.full, p.trying, p.began, p.pace = !p.full, true, p.now, p.known.pace()
+		p.full, p.trying, p.began, p.tried = !p.full, true, p.now, p.known.load()
 		p.begin()
 	}
 }
@@ -370,7 +396,7 @@ func (p *processors) judge(l *lane) {
 	p.ratio += (ratio - p.ratio) / p.trials
 	switch {
 	case p.proven():
-		p.wait, p.gap, p.pace = firstGap, firstGap, p.turn.pace()
+		p.wait, p.gap, p.tried = firstGap, firstGap, p.turn.load()
 	case prefersFull(ratio) == p.full, p.trials <= fewTrials && p.lead(!p.full) < doubtFull:
 		p.full, p.wait = !p.full, repeatGap
 	default:

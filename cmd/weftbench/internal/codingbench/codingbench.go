@@ -47,6 +47,7 @@ type Config struct {
 	Sizes   []int
 	Clients []int
 	Rounds  int
+	Warm    time.Duration // of each side under each load, before the first round
 	Time    time.Duration // of one measurement
 
 	Dir      string    // for the nodes' data
@@ -128,15 +129,17 @@ func runSetting(ctx context.Context, cfg Config, nodes, egress int) (all []*Cell
 		if err := killFollowers(ctx, c, cfg.Down); err != nil {
 			return nil, err
 		}
-		if err := warmUp(ctx, c); err != nil {
-			return nil, err
-		}
 	}
 	for _, size := range cfg.Sizes {
 		for _, clients := range cfg.Clients {
 			row := make([]*Cell, len(sides))
 			for i, s := range sides {
 				row[i] = &Cell{Side: s.name, Nodes: nodes, Down: cfg.Down, Egress: egress, Size: size, Clients: clients}
+			}
+			for i, c := range clusters {
+				if err := warmUp(ctx, c, row[i], cfg.Warm); err != nil {
+					return nil, err
+				}
 			}
 			err := lab.Turns(cfg.Rounds, len(sides), func(round, i int) error {
 				_, err := lab.Again(func() (_ struct{}, err error) {
@@ -183,13 +186,13 @@ func killFollowers(ctx context.Context, c *cluster.Cluster, count int) error {
 	return err
 }
 
-// warmUp lets policies and connections find their pace.
-func warmUp(ctx context.Context, c *cluster.Cluster) error {
+// warmUp lets policies and connections find their pace under a load.
+func warmUp(ctx context.Context, c *cluster.Cluster, cell *Cell, d time.Duration) error {
 	leader, err := c.WaitLeader(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = load.Run(ctx, plan(leader, &Cell{Size: 16 << 10, Clients: 4}, 0, 500*time.Millisecond))
+	_, err = load.Run(ctx, plan(leader, cell, 0, d))
 	return errors.Join(err, c.Settle(ctx, 5*time.Second))
 }
 

@@ -125,7 +125,7 @@ func (b *Bench) processes(clients int, g servers) ([]*codingbench.Cell, error) {
 	c := codingbench.Config{
 		Kvdemo: b.Kvdemo, Dir: filepath.Join(b.Dir, fmt.Sprintf("%d-%d-%d", g.nodes, g.failed, clients)),
 		Nodes: []int{g.nodes}, Down: g.failed, Egress: []int{narrow}, Sizes: []int{64 << 10, 256 << 10}, Clients: []int{clients},
-		Rounds: b.Rounds, Time: long, Progress: b.Progress,
+		Rounds: b.Rounds, Warm: 500 * ms, Time: long, Progress: b.Progress,
 	}
 	if b.Short {
 		c.Sizes, c.Time = c.Sizes[:1], 500*ms
