@@ -166,7 +166,8 @@ fmt: ## gofmt everything
 
 .PHONY: lint
 lint: ## golangci-lint over all modules
-	@for m in . $(NESTED) rafttest/etcd cmd/weftbench/peers; do echo "lint ./$$m/..."; (cd $$m && $(GO) run $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...); done
+	@failed=; for m in . $(NESTED) rafttest/etcd cmd/weftbench/peers; do echo "lint ./$$m/..."; (cd $$m && $(GO) run $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...) || failed="$$failed $$m"; done; \
+	test -z "$$failed" || { echo "not clean:$$failed"; exit 1; }
 
 .PHONY: api
 api: ## compare the exported API with upstream's; prints counts and additions

@@ -63,20 +63,7 @@ func newPapers() *cobra.Command {
 				if _, err := os.Stat(bench.ZooKeeper); bench.ZooKeeper != "" && err != nil {
 					return fmt.Errorf("--zookeeper: %w: apt-get install zookeeper brings it, and --zookeeper \"\" leaves its rows out", err)
 				}
-				err = nodes.inData(data, func(kvdemo, dir string) error {
-					bench.Kvdemo, bench.Dir = kvdemo, dir
-					for _, r := range rows { // each is on the page when it has run: the next one may fail, an hour later
-						m, err := papers.Run(&bench, []papers.Row{r}, true)
-						if err == nil && out != "" {
-							err = papers.WriteReal(out, m)
-						}
-						if err != nil {
-							return err
-						}
-						measured = append(measured, m...)
-					}
-					return nil
-				})
+				measured, err = runReal(&bench, &nodes, data, out, rows)
 			} else if measured, err = papers.Run(&bench, rows, false); err == nil && out != "" {
 				err = papers.Write(out, measured, bench.Seed)
 			}
@@ -104,4 +91,23 @@ func newPapers() *cobra.Command {
 	flags.StringVar(&data, "data", "", "with --net real: directory for the nodes' data (default: a temporary one)")
 	flags.Uint64Var(&bench.Seed, "seed", 1, "feeds the runs")
 	return cmd
+}
+
+// runReal runs rows as processes. Each row is on the page when it has run: the next one may fail, an hour later.
+func runReal(bench *papers.Bench, nodes *programs, data, out string, rows []papers.Row) (measured []papers.Measured, err error) {
+	err = nodes.inData(data, func(kvdemo, dir string) error {
+		bench.Kvdemo, bench.Dir = kvdemo, dir
+		for _, r := range rows {
+			m, err := papers.Run(bench, []papers.Row{r}, true)
+			if err == nil && out != "" {
+				err = papers.WriteReal(out, m)
+			}
+			if err != nil {
+				return err
+			}
+			measured = append(measured, m...)
+		}
+		return nil
+	})
+	return measured, err
 }

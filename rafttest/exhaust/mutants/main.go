@@ -9,9 +9,11 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/weftraft/weft/rafttest/internal/mutate"
 )
@@ -70,6 +72,8 @@ func verdict(out string, _ []string) mutate.Finding {
 	}
 	if m := violation.FindStringSubmatch(out); m != nil {
 		f.Detail = m[1][:min(len(m[1]), 60)]
+	} else if strings.Contains(out, "test timed out") {
+		f.Err = errors.New("the exploration takes too long")
 	}
 	return f
 }

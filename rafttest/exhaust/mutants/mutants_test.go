@@ -15,3 +15,14 @@ func TestMutants(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A mutant on which the exploration does not end in time may be one that nothing finds.
+func TestExplorationThatTakesTooLongFindsNothing(t *testing.T) {
+	if f := verdict("panic: test timed out after 1h0m0s\n", nil); f.Err == nil {
+		t.Errorf("found by %s", f)
+	}
+	found := "=== RUN   TestNothingIsWrongInAnyScenario\n--- FAIL: TestNothingIsWrongInAnyScenario/votes (1.00s)\n    VIOLATION election safety\n"
+	if f := verdict(found, nil); f.Err != nil || f.By != "votes" || f.Detail != "election safety" {
+		t.Errorf("found by %s, %s", f, f.Detail)
+	}
+}

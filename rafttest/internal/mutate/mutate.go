@@ -67,6 +67,7 @@ var (
 	errSurvived = errors.New("all tests pass")
 	errAbsent   = errors.New("the text to replace does not occur exactly once")
 	errSame     = errors.New("the edit changes nothing")
+	errUntested = errors.New("the tests did not run")
 )
 
 // Root returns the directory of the module.
@@ -140,12 +141,17 @@ func (m Mutant) test(ctx context.Context, root, scratch string, number int) (f F
 		switch {
 		case ctx.Err() != nil:
 			return Finding{Err: ctx.Err()}
+		case err != nil && untested(string(out)):
+			return Finding{Err: fmt.Errorf("%w: %s", errUntested, out)}
 		case err != nil:
 			return m.Verdict(string(out), flags)
 		}
 	}
 	return Finding{Err: errSurvived}
 }
+
+// untested reports whether a run failed because the tests do not have its flags, which would look like a find.
+func untested(out string) bool { return strings.Contains(out, "\nUsage of ") }
 
 // build compiles the tests against the mutated files.
 func (m Mutant) build(ctx context.Context, root, scratch string, number int) (string, error) {

@@ -4,6 +4,8 @@
 package mutate
 
 import (
+	"flag"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,4 +36,18 @@ func TestCheckReportsMutantsThatAreNone(t *testing.T) {
 			require.ErrorContains(t, err, tt.want)
 		})
 	}
+}
+
+// A flag that the tests no longer have ends a run as a failure does, and finds nothing.
+func TestRunWithFlagsThatTestsDoNotHaveFindsNothing(t *testing.T) {
+	tests := flag.NewFlagSet("tests", flag.ContinueOnError)
+	var out strings.Builder
+	tests.SetOutput(&out)
+	tests.Int("seeds", 0, "")
+	for _, wrong := range []string{"-seed=1", "-seeds=many"} {
+		out.Reset()
+		require.Error(t, tests.Parse([]string{wrong}))
+		require.True(t, untested(out.String()), out.String())
+	}
+	require.False(t, untested("--- FAIL: TestCoded\nFAIL\n"))
 }
