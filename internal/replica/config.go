@@ -52,7 +52,8 @@ type Config struct {
 	// at all. See holding.
 	Hold time.Duration
 	// Moment is how long a batch or a round of reads waits for what is under way; 0 means 2 ms. Busy,
-	// unless nil, returns the share of time, 0 to 1, for which processors are busy: then they wait for a Tick.
+	// unless nil, returns the share of time, 0 to 1, for which processors are busy: then they wait for 8 ms, or a
+	// Tick if that is shorter.
 	Moment time.Duration
 	Busy   func() float64
 	// Backlog, unless nil, returns the bytes of appends that wait at this node for a member, if that is

@@ -80,17 +80,20 @@ func (f *facts) tooEarly() bool { return f.leads() && f.emitted.term != f.state.
 // eagerEvery bounds what waits for what is under way to end: a batch leaves so long after the last
 // one, and a round of reads begins so long after the last one. Each costs all members about the same,
 // however little it has. So the time is longer at a gateway, which knows nothing of members'
-// processors, and it is a tick while processors are busy.
+// processors, and while processors are busy, unless ticks are shorter. Rejected for busy processors: a tick. Where disks
+// are slow a round lasts longer than this, so that it costs processors little beside its commands, and a call that waits
+// for two rounds takes twice as long.
 const (
 	eagerEvery  = 2 * time.Millisecond
 	gatewayWait = 8 * time.Millisecond
+	busyEvery   = 8 * time.Millisecond
 	busyFrom    = 0.75 // share of processors
 )
 
 // moment is how long a batch or a round of reads waits at most for what is under way.
 func (f *facts) moment() time.Duration {
 	if f.busy() {
-		return max(f.cfg.Tick, eagerEvery)
+		return max(min(f.cfg.Tick, busyEvery), eagerEvery)
 	}
 	return cmp.Or(f.cfg.Moment, eagerEvery)
 }

@@ -28,7 +28,7 @@ import (
 // While this leader's processors are busy, a batch that comes before the last ones are committed waits for their commit: all
 // batches that have come by then share a write of the log, an append to each follower and the acknowledgements, and the
 // commit index of the last round rides on the appends of the next. Such a round costs a leader about as much with one batch as
-// with ten. Nothing waits where rounds take longer than a tick: there members are far from each other.
+// with ten. Nothing waits where rounds take longer than busyEvery: there members are far from each other, or disks slow.
 //
 // Invariant: a node has a row in seen if a proposal of the node had an answer or was held, and at most
 // maxOrigins nodes that are no members, and have no row in the table of origins, have one.

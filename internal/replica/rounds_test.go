@@ -57,7 +57,7 @@ func TestBatchesOfOthersDoNotWaitFor(t *testing.T) {
 			leader.r.cfg.Busy, leader.r.cfg.Tick = func() float64 { return share }, tick
 			switch why {
 			case "far members":
-				box.typical = tick
+				box.typical = busyEvery
 			case "idle processors":
 				share = busyFrom / 2
 			}
@@ -72,7 +72,7 @@ func TestBatchesOfOthersDoNotWaitFor(t *testing.T) {
 				leader.r.cfg.MaxBatchBytes = 60
 				c.propose(3, fmt.Sprintf("%60d", 1))
 			case "long":
-				c.now += tick - 1
+				c.now += busyEvery - 1
 				c.turn(leader)
 				require.Len(t, box.waits, 1)
 				c.now++

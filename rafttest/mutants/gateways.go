@@ -89,6 +89,8 @@ var gateways = []bug{
 		edit(" && i.waiting < i.cfg.MaxBatchBytes", ""), "TestBatchesOfOthersDoNotWaitFor", 0},
 	{"batches wait for the way to far members", inboxFile,
 		edit("i.typical < i.moment() && ", ""), "TestBatchesOfOthersDoNotWaitFor", 0},
+	{"a few calls wait for a tick because processors are busy", "internal/replica/facts.go",
+		edit("max(min(f.cfg.Tick, busyEvery), eagerEvery)", "max(f.cfg.Tick, eagerEvery)"), "TestBatchesWaitForEachOther", 0},
 	{"a gateway waits for the clients of all batches so far", outboxFile,
 		edit("o.closedAt, o.expected = o.now, 0", "o.closedAt = o.now"), "TestCrowdAtAGatewayGathers", 0},
 	{"a large crowd at a gateway waits for a larger one", outboxFile,

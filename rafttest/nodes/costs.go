@@ -23,9 +23,9 @@ type costs struct {
 	// CPU time for a KiB, by where it passes.
 	LoopKiB, WireKiB, LogKiB, ApplyKiB time.Duration
 
-	// Sync is a disk's time to make a write durable, DiskKiB the additional
-	// time of a KiB.
-	Sync, DiskKiB time.Duration
+	// Sync is a disk's time to make a write durable, SyncTail the mean of an addition, drawn
+	// exponentially, and DiskKiB the additional time of a KiB.
+	Sync, SyncTail, DiskKiB time.Duration
 	// Delay is the way of a message, LinkKiB what a KiB takes to leave a node.
 	Delay, LinkKiB time.Duration
 }

@@ -106,6 +106,9 @@ func (d *disk) takes(bytes int, sync bool) time.Duration {
 	took := per(bytes, c.DiskKiB)
 	if sync {
 		took += c.Sync
+		if c.SyncTail > 0 {
+			took += d.n.w.disks.Wait(c.SyncTail)
+		}
 	}
 	return took
 }
