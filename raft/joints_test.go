@@ -192,6 +192,47 @@ func TestChangesHandedAgain(t *testing.T) {
 	}
 }
 
+// TestLateCallEndsNoOtherChange: a change that changes no voter was in the log at a restart, and its report
+// ended it, as the state may hold it. But the host is late: it calls for that change when it was handed the
+// next one. The next one is not in force yet, so a third one waits.
+func TestLateCallEndsNoOtherChange(t *testing.T) {
+	s := newStorage(t, 1, 2, 3)
+	update := explicit(&pb.ConfChangeSingle{Type: pb.ConfChangeUpdateNode.Enum(), NodeId: new(uint64(3))})
+	data, err := proto.Marshal(update)
+	require.NoError(t, err)
+	require.NoError(t, s.Append([]*pb.Entry{{Type: pb.EntryConfChangeV2.Enum(), Term: new(uint64(1)), Index: new(uint64(2)), Data: data}}))
+	require.NoError(t, s.SetHardState(&pb.HardState{Term: new(uint64(1)), Commit: new(uint64(1))}))
+	c := config(s)
+	c.Coding = &raft.Coding{}
+	rn := newNode(t, c)
+	drain(t, rn, s)
+	lead(t, rn, s, 2, 3)
+	ack := func() (last uint64) {
+		last, err := s.LastIndex()
+		require.NoError(t, err)
+		require.NoError(t, rn.Step(&pb.Message{Type: pb.MsgAppResp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(rn.BasicStatus().GetTerm()), Index: &last}))
+		drain(t, rn, s) // and so reports
+		return last
+	}
+	ack()
+	require.NoError(t, rn.ProposeConfChange(explicit(learn(4))))
+	drain(t, rn, s)
+	before := ack()
+	rn.ApplyConfChange(update)
+	require.NoError(t, rn.ProposeConfChange(explicit(learn(5))))
+	rn.Tick()
+	drain(t, rn, s)
+	last, err := s.LastIndex()
+	require.NoError(t, err)
+	require.Equal(t, before, last, "the third change is in the log")
+	rn.ApplyConfChange(explicit(learn(4)))
+	rn.Tick()
+	drain(t, rn, s)
+	last, err = s.LastIndex()
+	require.NoError(t, err)
+	require.Equal(t, before+1, last, "the third change waits still")
+}
+
 // tornGroup is a group {1 2 3} in which the logs of 1, 2 and 4 have two changes that were committed:
 // 4 joins, then 5. The commit index is lost. Node 1 leads, and its host does not apply.
 func tornGroup(t *testing.T) *leaseGroup {

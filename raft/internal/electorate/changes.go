@@ -84,7 +84,7 @@ func (e *Electorate) Reported(index uint64) bool {
 // committed to an index: its state may hold changes, and it does not say which.
 func (e *Electorate) Repeats(committed, last uint64) {
 	if e.rules.Tracks {
-		e.past = &past{committed, last}
+		e.past = &past{committed: committed, last: last}
 	}
 }
 
@@ -92,7 +92,13 @@ func (e *Electorate) Repeats(committed, last uint64) {
 // depends on that once the entry is reported. A follower puts what is committed at the start into
 // force before it reports. Behind that, where this node may lead, the change changes nothing.
 func (e *Electorate) again(at uint64) bool {
-	return at <= e.past.committed || at <= e.past.last && e.changesNothing(at)
+	if at > e.past.committed && (at > e.past.last || !e.changesNothing(at)) {
+		return false
+	}
+	if cc, err := e.change(at); err == nil {
+		e.past.reported = append(e.past.reported, cc)
+	}
+	return true
 }
 
 // changesNothing reports whether the members in force are those of before a pending change and
@@ -158,13 +164,20 @@ func (e *Electorate) Apply(cc *pb.ConfChangeV2, last uint64) (before tracker.Pro
 // handed returns how many of the pending changes are over when the host calls
 // ApplyConfChange with cc. Hosts call in the order of the log, so these are the changes up to
 // the one with the same content; or the first, for a change of node 0. In a bootstrap the
-// host puts changes into force that it was not handed.
+// host puts changes into force that it was not handed, and a late host calls for one that its
+// report has ended: that ends none that the host was handed since.
 func (e *Electorate) handed(cc *pb.ConfChangeV2) int {
 	n := 0
 	for n < len(e.pending) && e.pending[n] <= e.log.HandedOut() {
 		n++
 		if is, err := e.change(e.pending[n-1]); err == nil && proto.Equal(is, cc) {
 			return n
+		}
+	}
+	if p := e.past; p != nil {
+		if i := slices.IndexFunc(p.reported, func(was *pb.ConfChangeV2) bool { return proto.Equal(was, cc) }); i >= 0 {
+			p.reported = p.reported[i+1:]
+			return 0
 		}
 	}
 	return min(n, 1)
