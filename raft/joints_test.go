@@ -13,6 +13,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 )
@@ -231,6 +232,49 @@ func TestLateCallEndsNoOtherChange(t *testing.T) {
 	last, err = s.LastIndex()
 	require.NoError(t, err)
 	require.Equal(t, before+1, last, "the third change waits still")
+}
+
+// TestLeaderThatLacksAPayloadIsHandedAChangeAgain: node 2 starts again, and its host, which does not say what its state
+// holds, has lost the state. Node 2 leads although a change in its log is not in force, because it lacks a payload below
+// the change. Then it is handed the change as a leader, and reports it first: the change is not in force yet, and the
+// next one waits.
+func TestLeaderThatLacksAPayloadIsHandedAChangeAgain(t *testing.T) {
+	g := newGroup(t, 3)
+	g.policy = func() ecraft.Policy { return ecraft.Fixed(2) }
+	for _, id := range g.ids() {
+		g.start(id)
+	}
+	g.elect(1)
+	g.tick(2)
+	g.propose(1, payload(1, 3000))
+	g.change(1, learn(4))
+	g.tick(2)
+	n := g.nodes[2]
+	at := n.index
+	g.stop(1, 2)
+	n.index, n.applied, g.again = 1, nil, true
+	g.start(2)
+	g.drop = func(m *pb.Message) bool { return m.GetTo() == 2 && m.GetType() == raft.MsgUnits }
+	var late []*pb.ConfChangeV2
+	g.late = func(cc *pb.ConfChangeV2) bool { late = append(late, cc); return true }
+	g.tick(20)
+	g.elect(2)
+	require.Empty(t, late)
+	g.drop = nil
+	g.tick(10)
+	require.Len(t, late, 1)
+	require.GreaterOrEqual(t, n.rn.BasicStatus().Applied, at)
+	before, err := n.storage.LastIndex()
+	require.NoError(t, err)
+	g.change(2, learn(5))
+	g.tick(2)
+	last, err := n.storage.LastIndex()
+	require.NoError(t, err)
+	require.Equal(t, before, last, "the next change is in the log")
+	g.late = nil
+	n.conf = n.rn.ApplyConfChange(late[0])
+	g.tick(2)
+	require.Equal(t, []uint64{4, 5}, n.conf.GetLearners())
 }
 
 // tornGroup is a group {1 2 3} in which the logs of 1, 2 and 4 have two changes that were committed:

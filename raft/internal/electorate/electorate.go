@@ -136,8 +136,8 @@ type Electorate struct {
 // past is up to where a log was committed, and where it ended.
 type past struct {
 	committed, last uint64
-	// reported are changes of this log that a report has ended, in order: the host may yet call for them.
-	reported []*pb.ConfChangeV2
+	// reported are the indexes of changes of this log that a report has ended: the host may yet call for them.
+	reported []uint64
 }
 
 // learned is members, and the index at which others have them in force.

@@ -45,7 +45,7 @@ var table = []bug{
 	{"a change may follow a pending one", "raft/internal/electorate/electorate.go",
 		[2]string{"if len(e.pending) > 0 {\n\t\treturn fmt.Errorf(\"%w: entry", "if len(e.pending) > 9 {\n\t\treturn fmt.Errorf(\"%w: entry"}},
 	{"a reported change counts as in force", "raft/internal/electorate/changes.go",
-		[2]string{"(e.rules.AppliedFirst || e.past != nil && e.again(at))", "e.log != nil"}},
+		[2]string{"(e.rules.AppliedFirst || i < held)", "held >= 0"}},
 	{"the configurations in the log do not count", "raft/internal/electorate/changes.go",
 		[2]string{"if len(later) < 2 {\n\t\t\treturn true", "if len(later) < 9 {\n\t\t\treturn true"}},
 }
