@@ -46,6 +46,12 @@ var table = []bug{
 		[2]string{"if len(e.pending) > 0 {\n\t\treturn fmt.Errorf(\"%w: entry", "if len(e.pending) > 9 {\n\t\treturn fmt.Errorf(\"%w: entry"}},
 	{"a reported change counts as in force", "raft/internal/electorate/changes.go",
 		[2]string{"(e.rules.AppliedFirst || i < held)", "held >= 0"}},
+	{"the leader's own copy counts before it is durable", "raft/propose.go",
+		[2]string{"	l.vouch(l.message(pb.MsgAppResp, l.id).withIndex(l.log.last().Index))\n", "	l.members.Progress(l.id).MaybeUpdate(l.log.last().Index)\n"}},
+	{"reads are answered without a quorum", "raft/reads.go", [2]string{"l.members.IsAlone(l.id)", "l.id != 0"}},
+	{"notes of a majority are enough for a responder", "leases/notes.go", [2]string{"		to = n.heldTo(r, to, held)\n", "		_ = r\n"}},
+	{"a member whose reports are lost never coded", "raft/internal/coding/accounts.go",
+		[2]string{"	a.codes = a.codes || err != nil && saysThatItCodes(m)\n", ""}},
 	{"the configurations in the log do not count", "raft/internal/electorate/changes.go",
 		[2]string{"if len(later) < 2 {\n\t\t\treturn true", "if len(later) < 9 {\n\t\t\treturn true"}},
 }
