@@ -42,6 +42,10 @@ type group struct {
 	reads func(id, lo uint64)
 	// reports says that hosts report that snapshots have arrived.
 	reports bool
+	// late hears that a host is handed a change, and says that the host reports it before it applies it.
+	late func(cc *pb.ConfChangeV2) bool
+	// again says that a node that starts does not say what its host has applied.
+	again bool
 }
 
 // slowStorage is the storage of a host that takes its time to make a snapshot.
@@ -94,7 +98,9 @@ func newGroup(t testing.TB, n int) *group {
 func (g *group) start(id uint64) {
 	n := g.nodes[id]
 	c := config(slowStorage{n.storage, g, id})
-	c.ID, c.Applied = id, n.index
+	if c.ID = id; !g.again {
+		c.Applied = n.index
+	}
 	c.CheckQuorum, c.PreVote, c.DisableConfChangeValidation = true, true, g.hostChecks
 	c.Rand = rand.New(rand.NewPCG(id, 1))
 	if g.logger != nil {
@@ -175,7 +181,9 @@ func (g *group) handle(n *codingNode) {
 		case pb.EntryConfChange, pb.EntryConfChangeV2:
 			var cc pb.ConfChangeV2
 			require.NoError(t, proto.Unmarshal(e.GetData(), &cc)) // all changes here are of version 2
-			n.conf = n.rn.ApplyConfChange(&cc)
+			if g.late == nil || !g.late(&cc) {
+				n.conf = n.rn.ApplyConfChange(&cc)
+			}
 		default:
 			if len(e.GetData()) > 0 {
 				n.applied = append(n.applied, bytes.Clone(e.GetData()))

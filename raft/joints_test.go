@@ -13,6 +13,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 )
@@ -190,6 +191,90 @@ func TestChangesHandedAgain(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, host.waits, last == before, name)
 	}
+}
+
+// TestLateCallEndsNoOtherChange: a change that changes no voter was in the log at a restart, and its report
+// ended it, as the state may hold it. But the host is late: it calls for that change when it was handed the
+// next one. The next one is not in force yet, so a third one waits.
+func TestLateCallEndsNoOtherChange(t *testing.T) {
+	s := newStorage(t, 1, 2, 3)
+	update := explicit(&pb.ConfChangeSingle{Type: pb.ConfChangeUpdateNode.Enum(), NodeId: new(uint64(3))})
+	data, err := proto.Marshal(update)
+	require.NoError(t, err)
+	require.NoError(t, s.Append([]*pb.Entry{{Type: pb.EntryConfChangeV2.Enum(), Term: new(uint64(1)), Index: new(uint64(2)), Data: data}}))
+	require.NoError(t, s.SetHardState(&pb.HardState{Term: new(uint64(1)), Commit: new(uint64(1))}))
+	c := config(s)
+	c.Coding = &raft.Coding{}
+	rn := newNode(t, c)
+	drain(t, rn, s)
+	lead(t, rn, s, 2, 3)
+	ack := func() (last uint64) {
+		last, err := s.LastIndex()
+		require.NoError(t, err)
+		require.NoError(t, rn.Step(&pb.Message{Type: pb.MsgAppResp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(rn.BasicStatus().GetTerm()), Index: &last}))
+		drain(t, rn, s) // and so reports
+		return last
+	}
+	ack()
+	require.NoError(t, rn.ProposeConfChange(explicit(learn(4))))
+	drain(t, rn, s)
+	before := ack()
+	rn.ApplyConfChange(update)
+	require.NoError(t, rn.ProposeConfChange(explicit(learn(5))))
+	rn.Tick()
+	drain(t, rn, s)
+	last, err := s.LastIndex()
+	require.NoError(t, err)
+	require.Equal(t, before, last, "the third change is in the log")
+	rn.ApplyConfChange(explicit(learn(4)))
+	rn.Tick()
+	drain(t, rn, s)
+	last, err = s.LastIndex()
+	require.NoError(t, err)
+	require.Equal(t, before+1, last, "the third change waits still")
+}
+
+// TestLeaderThatLacksAPayloadIsHandedAChangeAgain: node 2 starts again, and its host, which does not say what its state
+// holds, has lost the state. Node 2 leads although a change in its log is not in force, because it lacks a payload below
+// the change. Then it is handed the change as a leader, and reports it first: the change is not in force yet, and the
+// next one waits.
+func TestLeaderThatLacksAPayloadIsHandedAChangeAgain(t *testing.T) {
+	g := newGroup(t, 3)
+	g.policy = func() ecraft.Policy { return ecraft.Fixed(2) }
+	for _, id := range g.ids() {
+		g.start(id)
+	}
+	g.elect(1)
+	g.tick(2)
+	g.propose(1, payload(1, 3000))
+	g.change(1, learn(4))
+	g.tick(2)
+	n := g.nodes[2]
+	at := n.index
+	g.stop(1, 2)
+	n.index, n.applied, g.again = 1, nil, true
+	g.start(2)
+	g.drop = func(m *pb.Message) bool { return m.GetTo() == 2 && m.GetType() == raft.MsgUnits }
+	var late []*pb.ConfChangeV2
+	g.late = func(cc *pb.ConfChangeV2) bool { late = append(late, cc); return true }
+	g.tick(20)
+	g.elect(2)
+	require.Empty(t, late)
+	g.drop = nil
+	g.tick(10)
+	require.Len(t, late, 1)
+	require.GreaterOrEqual(t, n.rn.BasicStatus().Applied, at)
+	before, err := n.storage.LastIndex()
+	require.NoError(t, err)
+	g.change(2, learn(5))
+	g.tick(2)
+	last, err := n.storage.LastIndex()
+	require.NoError(t, err)
+	require.Equal(t, before, last, "the next change is in the log")
+	g.late = nil
+	n.conf = n.rn.ApplyConfChange(late[0])
+	g.tick(2)
+	require.Equal(t, []uint64{4, 5}, n.conf.GetLearners())
 }
 
 // tornGroup is a group {1 2 3} in which the logs of 1, 2 and 4 have two changes that were committed:

@@ -196,7 +196,7 @@ func (r *raft) promotable() bool {
 func (r *raft) appliedTo(index uint64, size entryEncodingSize) {
 	r.log.appliedTo(max(index, r.log.applied), size)
 	r.extension.Applied(r.log.applied)
-	if r.members.Reported(r.log.applied) {
+	if r.members.Reported(r.log.applied, r.leading() != nil) {
 		r.votersChanged()
 		if l := r.leading(); l != nil && l.advanceCommit() {
 			l.broadcastAppend() // the host refused changes, and fewer are needed than before

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/internal/silent"
@@ -32,8 +33,8 @@ type core struct {
 	// tear is the number of entries that the next write leaves on disk, because power
 	// fails in that write; -1: power does not fail.
 	tear int
-	// slow says that the host applies no change of the members now.
-	slow bool
+	// slow says that the host applies no change of the members now, hung that the disk hangs.
+	slow, hung bool
 }
 
 // host is what the host of a core knows beside the disk.
@@ -45,6 +46,8 @@ type host struct {
 	queue []*pb.Entry
 	// applies is the messages that brought them to the state machine's thread.
 	applies []*pb.Message
+	// appends is the messages to the thread that writes, while the disk hangs.
+	appends []*pb.Message
 	// unreported says that Advance has not followed a Ready.
 	unreported bool
 }
@@ -59,6 +62,9 @@ type store struct {
 // Snapshot implements [raft.Storage].
 func (s store) Snapshot() (*pb.Snapshot, error) {
 	h := &s.c.host
+	if h.applied > s.c.disk.last() {
+		return nil, raft.ErrSnapshotTemporarilyUnavailable
+	}
 	return &pb.Snapshot{Metadata: &pb.SnapshotMetadata{Index: new(h.applied), Term: new(s.c.disk.termAt(h.applied)), ConfState: pb.EnsureConfState(h.conf)}}, nil
 }
 
@@ -100,12 +106,15 @@ func start(s *scenario, id uint64, boots int, d *image, now time.Duration) (*cor
 	if s.Level > 0 {
 		cfg.Coding = &raft.Coding{Threshold: threshold, Policy: level(s.Level)}
 	}
+	if s.Early {
+		cfg.MaxEarlyApplySize = 1 << 20
+	}
 	if s.Clock {
 		cfg.Clock = c.clock
 	}
 	if s.Leases {
 		cfg.Clock = c.clock
-		cfg.Leases = &raft.Leases{Tick: tick, Boot: uint64(boots), Lease: time.Duration(s.ElectionTick) * tick, Fail: 4 * tick, Resolution: time.Microsecond}
+		cfg.Leases = &raft.Leases{Tick: tick, Boot: uint64(boots), Lease: time.Duration(s.ElectionTick) * tick, Fail: 4 * tick, Resolution: time.Microsecond, Notes: s.Notes}
 		if len(s.Responders) > 0 {
 			cfg.Leases.Wanted = []leases.Want{{Nodes: s.Responders}}
 		}
@@ -130,7 +139,7 @@ func (c *core) take(in input) (e *edge) {
 			e.broken = fmt.Sprintf("node %d panics: %v", c.id, x)
 		}
 	}()
-	c.clock.now, c.slow = in.at, in.slow
+	c.clock.now, c.slow, c.hung = in.at, in.slow, in.hung
 	c.tear = -1
 	switch in.kind {
 	case inStep:
@@ -154,12 +163,24 @@ func (c *core) take(in input) (e *edge) {
 		c.rn.ReportSnapshot(uint64(in.arg), raft.SnapshotFailure)
 	case inCompact:
 		c.compact()
+	case inRead:
+		c.rn.ReadIndex([]byte{byte(in.arg)})
+	case inSync:
+		list := c.host.appends
+		c.host.appends = nil
+		for _, m := range list {
+			c.thread(m)
+		}
 	}
 	c.work()
 	return e
 }
 
 func (c *core) step(m *pb.Message) {
+	switch m.GetType() {
+	case pb.MsgProp, pb.MsgReadIndex, pb.MsgTransferLeader:
+		m = proto.CloneOf(m) // a core changes what it passes on, and this may arrive again
+	}
 	if err := c.rn.Step(m); err != nil && !acceptable(err) {
 		c.wrong("node %d refuses %v of node %d: %v", c.id, m.GetType(), m.GetFrom(), err)
 	}
@@ -192,6 +213,9 @@ func (c *core) work() {
 
 // ready does what a Ready asks for, apart from what is to be applied.
 func (c *core) ready(rd raft.Ready) {
+	for _, r := range rd.ReadStates {
+		c.edge.reads = append(c.edge.reads, answer{int(r.RequestCtx[0]), r.Index})
+	}
 	if c.s.Host == threads {
 		for _, m := range rd.Messages {
 			c.thread(m)
@@ -210,6 +234,10 @@ func (c *core) ready(rd raft.Ready) {
 func (c *core) thread(m *pb.Message) {
 	switch m.GetTo() {
 	case raft.LocalAppendThread:
+		if c.hung && c.tear < 0 {
+			c.host.appends = append(slices.Clip(c.host.appends), m)
+			return
+		}
 		if c.tear >= 0 && len(m.GetEntries()) == 0 {
 			c.tear = -1
 		}
@@ -325,8 +353,8 @@ func (c *core) append(ents []*pb.Entry) {
 
 // compact writes a checkpoint of what is applied, and cuts the log there.
 func (c *core) compact() {
-	to := c.host.applied
-	if to <= c.disk.base {
+	to := min(c.host.applied, c.disk.last()) // rule E4 of early applies
+	if to <= c.disk.base || to < c.host.applied {
 		return
 	}
 	_, err := c.store.CreateSnapshot(to, c.host.conf, nil)
@@ -375,4 +403,22 @@ func must(err error) {
 func must2[T any](x T, err error) T {
 	must(err)
 	return x
+}
+
+// willBe returns the disk as it will be when all that waits is written.
+func (c *core) willBe() image {
+	d := c.disk
+	for _, m := range c.host.appends {
+		if meta := m.GetSnapshot().GetMetadata(); !raft.IsEmptySnap(m.GetSnapshot()) {
+			d = image{base: meta.GetIndex(), baseTerm: meta.GetTerm(), conf: meta.GetConfState()}
+		}
+		if ents := m.GetEntries(); len(ents) > 0 {
+			log := slices.Clip(d.log[:ents[0].GetIndex()-d.base-1])
+			for _, e := range ents {
+				log = append(log, read(c.id, e))
+			}
+			d.log = log
+		}
+	}
+	return d
 }

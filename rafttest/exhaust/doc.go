@@ -16,10 +16,11 @@
 // restart of a node, the end of a split, the arrival of a late message, a slow host that
 // applies at last.
 //
-// Everything else is a deviation: a message is held back, and arrives late or never; a
-// node crashes, or power fails while it writes entries; the group is split; a host that is
-// handed a change of the members does not apply it; a wish, a tick or a late message comes
-// while messages are under way. The bound of an exploration is the number of
+// Everything else is a deviation: a message is held back, and arrives late or never, or it
+// arrives twice; a node's reports are lost on the way; a node crashes, or power fails while it
+// writes entries; a disk hangs, and what it was to write is lost with the process; the group is
+// split; a host that is handed a change of the members does not apply it; a wish, a tick or a late
+// message comes while messages are under way. The bound of an exploration is the number of
 // deviations in a path: all paths with one deviation are explored, then all with two, and
 // so on. Few deviations are enough for most bugs, and between deviations a path is as long
 // as it needs to be. A scenario with Orders delivers the messages of a round in every
@@ -68,7 +69,7 @@
 // that headers assign to its node, counted from what is stored; every node that may yet
 // lead can restore each committed coded entry from any majorities that it may lead with; a
 // node that would answer a read by its lease now would not miss a write whose client may
-// have been told; no core panics, and each starts from its disk. Where a path ends, all
+// have been told, nor does any answer to a read miss one of before the question; no core panics, and each starts from its disk. Where a path ends, all
 // nodes come up and connect, hosts apply, and within 120 ticks a leader must have committed
 // and applied one more entry.
 package exhaust

@@ -243,7 +243,7 @@ func (x *explorer) object(w *world, a act) string {
 	switch a.deed {
 	case actDeliver:
 		return ": " + raft.DescribeMessage(w.round[a.arg].pb, short)
-	case actLate, actTorn:
+	case actLate, actTorn, actTwice:
 		return ": " + raft.DescribeMessage(w.round[0].pb, short)
 	case actRelease:
 		return ": " + raft.DescribeMessage(w.late[a.arg].pb, short)

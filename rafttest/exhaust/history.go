@@ -19,6 +19,8 @@ type history struct {
 	// acked is the last index of a payload that was handed to a host: its client may
 	// have been told.
 	acked uint64
+	// asked is, for each read, the last index that its answer must not miss.
+	asked []answer
 }
 
 // fact is a committed entry: its term, the least term of a node that knew the entry to
@@ -40,21 +42,21 @@ func (a *automata) learn(w *world, i int, e *edge) *history {
 			w.broken = fmt.Sprintf(format, args...)
 		}
 	}
-	for at := uint64(1); at <= st.disk.commit; at++ {
-		term := st.disk.termAt(at)
+	for at := uint64(1); at <= st.commit; at++ {
+		term := st.log.termAt(at)
 		switch {
 		case at > uint64(known):
 			if !changed {
 				h.committed, changed = slices.Clone(h.committed), true
 			}
-			h.committed = append(h.committed, fact{term: term, by: st.disk.term})
+			h.committed = append(h.committed, fact{term: term, by: max(st.term, st.disk.term)})
 		case term != 0 && h.committed[at-1].term != 0 && term != h.committed[at-1].term:
 			wrong("state machine safety: node %d has entry %d of term %d committed; another had it of term %d", i+1, at, term, h.committed[at-1].term)
 		}
 	}
 	for _, x := range e.handed {
 		if x.index > uint64(len(h.committed)) {
-			wrong("node %d is handed entry %d, which is not committed on its disk", i+1, x.index)
+			wrong("node %d is handed entry %d, which is not committed", i+1, x.index)
 			break
 		}
 		switch f := &h.committed[x.index-1]; {
@@ -68,6 +70,13 @@ func (a *automata) learn(w *world, i int, e *edge) *history {
 		}
 		if x.payload && x.index > h.acked {
 			h.acked, changed = x.index, true
+		}
+	}
+	for _, r := range e.reads {
+		for _, q := range h.asked {
+			if q.read == r.read && r.index < q.index {
+				wrong("stale read: read %d is answered with index %d at node %d; entry %d was committed and acknowledged before it was asked", r.read, r.index, i+1, q.index)
+			}
 		}
 	}
 	if st.up && st.role == raft.StateLeader {
@@ -93,17 +102,28 @@ func (a *automata) learn(w *world, i int, e *edge) *history {
 func (a *automata) complete(h *history, st *state, wrong func(string, ...any)) {
 	for i, f := range h.committed {
 		at := uint64(i + 1)
-		if f.by < st.term && at > st.disk.base && f.term != 0 && st.disk.termAt(at) != f.term {
+		if f.by < st.term && at > st.log.base && f.term != 0 && st.log.termAt(at) != f.term {
 			wrong("leader completeness: node %d leads term %d without entry %d of term %d, which was committed in term %d", st.node+1, st.term, at, f.term, f.by)
 			return
 		}
 	}
 }
 
+// reads returns the history after a read was asked.
+func (h *history) reads(read int) *history {
+	after := *h
+	after.asked = append(slices.Clip(h.asked), answer{read, h.acked})
+	after.key = after.print()
+	return &after
+}
+
 func (h *history) print() uint64 {
 	k := mix(0, h.acked)
 	for _, f := range h.committed {
 		k = mix(mix(mix(k, f.term), f.by), f.what)
+	}
+	for _, q := range h.asked {
+		k = mix(mix(k, uint64(q.read)), q.index)
 	}
 	for _, r := range h.leaders {
 		k = mix(mix(mix(k, r.term), uint64(r.node)), uint64(r.boots))

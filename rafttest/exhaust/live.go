@@ -11,6 +11,8 @@ const patienceTicks = 120
 func (x *explorer) goesOn(from *world) string {
 	w := *from
 	w.split, w.late = 0, nil
+	hung := w.hung
+	w.hung, w.bare = 0, 0
 	for i, n := range w.nodes {
 		switch {
 		case n == nil:
@@ -19,6 +21,9 @@ func (x *explorer) goesOn(from *world) string {
 		case w.slow>>i&1 == 1:
 			w.slow &^= 1 << i
 			x.input(&w, i, input{kind: inResume})
+		}
+		if n != nil && n.up && hung>>i&1 == 1 {
+			x.input(&w, i, input{kind: inSync})
 		}
 	}
 	at := &w

@@ -6,6 +6,7 @@ package exhaust
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -50,6 +51,9 @@ type scenario struct {
 	// LeasesLate has things go wrong also before messages of leases arrive. Brisk has
 	// nothing go wrong before acknowledgements and units arrive.
 	LeasesLate, Brisk bool
+	// Early has hosts with threads apply what they have not written, and Notes has members tell
+	// responders what they hold.
+	Early, Notes bool
 }
 
 // hostKind is how a host is built.
@@ -93,14 +97,15 @@ type wish struct {
 
 // Wishes of each kind.
 
-func propose(name int) wish  { return wish{kind: inPropose, arg: name} }
-func change(number int) wish { return wish{kind: inChange, arg: number} }
-func campaign(node int) wish { return wish{kind: inCampaign, At: node} }
-func transfer(to int) wish   { return wish{kind: inTransfer, arg: to} }
-func compact(node int) wish  { return wish{kind: inCompact, At: node} }
+func propose(name int) wish     { return wish{kind: inPropose, arg: name} }
+func change(number int) wish    { return wish{kind: inChange, arg: number} }
+func campaign(node int) wish    { return wish{kind: inCampaign, At: node} }
+func transfer(to int) wish      { return wish{kind: inTransfer, arg: to} }
+func compact(node int) wish     { return wish{kind: inCompact, At: node} }
+func query(name, node int) wish { return wish{kind: inRead, arg: name, At: node} }
 func (w wish) String() string {
-	what := map[kind]string{inPropose: "propose %d", inChange: "change %d", inCampaign: "campaign", inTransfer: "transfer to %d", inCompact: "compact"}[w.kind]
-	if w.kind != inCampaign && w.kind != inCompact {
+	what := map[kind]string{inPropose: "propose %d", inChange: "change %d", inCampaign: "campaign", inTransfer: "transfer to %d", inCompact: "compact", inRead: "read %d"}[w.kind]
+	if strings.Contains(what, "%") {
 		what = fmt.Sprintf(what, w.arg)
 	}
 	if w.At == 0 {

@@ -4,6 +4,8 @@
 package exhaust
 
 import (
+	"slices"
+
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/leases"
@@ -11,12 +13,16 @@ import (
 
 // with returns bounds for what goes wrong, and lets all of that end.
 func with(most [budgets]int) [budgets]int {
-	most[actStart], most[actHeal], most[actResume], most[actRelease] = most[actCrash]+most[actTorn], 1, 1, most[actLate]
+	most[actStart], most[actHeal], most[actResume], most[actRelease] = most[actCrash]+most[actTorn], 1, 1, most[actLate]+most[actTwice]
+	most[actSync] = most[actHang]
 	return most
 }
 
-// scenarios are the situations that are explored. Each begins close to where parts meet.
-var scenarios = []*scenario{
+// scenarios are the situations that are explored.
+var scenarios = slices.Concat(meetings, ways)
+
+// meetings begin close to where parts meet.
+var meetings = []*scenario{
 	{
 		Name: "every order of a coded entry and a change", Voters: []uint64{1, 2, 3}, Nodes: 4, ElectionTick: 3, Level: 2, Orders: true,
 		Before:  steps(elected(1), []step{say(propose(1)), beat()}),

@@ -32,6 +32,8 @@ const (
 	inSnapshotLost
 	inResume
 	inCompact
+	inRead
+	inSync
 	inStart
 	inCrash
 )
@@ -43,6 +45,7 @@ type input struct {
 	msg  *message
 	at   time.Duration
 	slow bool // the host applies no change of the members
+	hung bool // the disk hangs
 }
 
 // message is a message between nodes, one object for all equal ones.
@@ -74,8 +77,12 @@ type state struct {
 	role    raft.StateType
 	term    uint64
 	applied uint64
-	conf    *pb.ConfState
-	permit  *leases.Permit
+	// commit is the commit index that the core knows, and log the disk as it will be when all
+	// that waits is written.
+	commit uint64
+	log    image
+	conf   *pb.ConfState
+	permit *leases.Permit
 	// runs is the ways in which the node may campaign; nil: not computed yet.
 	runs []candidacy
 
@@ -88,6 +95,7 @@ type edge struct {
 	out     []*message
 	sent    []*pb.Message // out, before it is registered
 	handed  []handed
+	reads   []answer
 	changes bool // the host applied a change of the members
 	broken  string
 }
@@ -96,6 +104,12 @@ type edge struct {
 type handed struct {
 	index, what uint64
 	payload     bool
+}
+
+// answer is the index that a core gives for a read.
+type answer struct {
+	read  int
+	index uint64
 }
 
 // automata knows all states and messages that were reached, and what each input does.
@@ -116,7 +130,7 @@ func newAutomata(s *scenario) *automata {
 
 // off returns the state of a node with a disk and without a process.
 func (a *automata) off(node int, d *image, boots int) *state {
-	return a.known(&state{key: mix(mix(mix(uint64(node)+1<<40, d.print()), uint64(boots)), 7), node: node, disk: *d, boots: boots})
+	return a.known(&state{key: mix(mix(mix(uint64(node)+1<<40, d.print()), uint64(boots)), 7), node: node, disk: *d, boots: boots, commit: d.commit, log: *d})
 }
 
 // known returns the one object for a state.
@@ -173,7 +187,7 @@ func (a *automata) reached(c *core, e *edge, before *state, in input) *edge {
 	st := &state{
 		key: a.keyOf(c), node: before.node, before: before, in: in,
 		up: true, disk: c.disk, boots: c.host.boots, role: bs.RaftState, term: bs.GetTerm(),
-		applied: c.host.applied, conf: c.host.conf,
+		applied: c.host.applied, conf: c.host.conf, commit: bs.GetCommit(), log: c.willBe(),
 	}
 	if a.s.Leases {
 		st.permit = c.rn.LeasePermit(nil)

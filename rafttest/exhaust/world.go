@@ -26,8 +26,9 @@ type world struct {
 	round, next []*message
 	// late is the messages held back, in order of their numbers.
 	late []*message
-	// slow is the nodes whose hosts apply no change of the members.
-	slow uint8
+	// slow is the nodes whose hosts apply no change of the members, hung those whose disks hang, and bare
+	// those whose reports, in the Context of Raft's messages, are lost.
+	slow, hung, bare uint8
 	// split is nodes that are connected among each other, and not with the others; 0: all are.
 	split uint8
 	at    time.Duration
@@ -56,10 +57,14 @@ const (
 	actEarly               // the next wish is uttered, time passes, or a late message arrives, while messages are under way
 	actBeat                // time passes, and ends with a tick at each node
 	actWait                // half of that time passes, without a tick
+	actTwice               // the first message of the round arrives, and arrives once more later
+	actBare                // the reports of a node are lost from now on
+	actHang                // the disk of a node hangs: what it is to write waits, and is lost if the process ends
 	actRelease             // a late message arrives
 	actStart               // the process of a node starts again
 	actHeal                // all nodes are connected
 	actResume              // the host of a node applies again
+	actSync                // the disk of a node goes on
 	budgets
 	actDeliver // the message with this number in the round arrives
 	actWish    // the next wish is uttered
@@ -75,7 +80,7 @@ type act struct {
 }
 
 func (w *world) print() uint64 {
-	h := mix(mix(mix(w.hist.key, uint64(w.split)|uint64(w.slow)<<8), uint64(w.at)), uint64(w.done))
+	h := mix(mix(mix(w.hist.key, uint64(w.split)|uint64(w.slow)<<8|uint64(w.hung)<<16|uint64(w.bare)<<24), uint64(w.at)), uint64(w.done))
 	for _, n := range w.nodes {
 		if n != nil {
 			h = mix(h, n.key)
@@ -100,7 +105,7 @@ func (a *automata) do(before *world, x act) *world {
 	if x.deed < budgets {
 		w.used[x.deed]++
 	}
-	if x.cost > 0 && (x.deed == actWish || x.deed == actRelease) {
+	if x.cost > 0 && (x.deed == actWish || x.deed == actRelease || x.deed == actSync) {
 		w.used[actEarly]++
 	}
 	if x.slow {
@@ -117,8 +122,19 @@ func (a *automata) do(before *world, x act) *world {
 		w.round = w.round[1:]
 		a.arrive(&w, m, inTorn, int(x.keep))
 	case actLate:
-		w.late = sorted(w.late, w.round[0], func(a, b *message) int { return cmp.Compare(a.id, b.id) })
+		w.late = sorted(w.late, w.round[0], byNumber)
 		w.round = w.round[1:]
+	case actTwice:
+		m := w.round[0]
+		w.round, w.late = w.round[1:], sorted(w.late, m, byNumber)
+		a.arrive(&w, m, inStep, 0)
+	case actBare:
+		w.bare |= 1 << x.arg
+	case actHang:
+		w.hung |= 1 << x.arg
+	case actSync:
+		w.hung &^= 1 << x.arg
+		a.input(&w, int(x.arg), input{kind: inSync})
 	case actRelease:
 		m := w.late[x.arg]
 		w.late = without(w.late, int(x.arg))
@@ -133,6 +149,7 @@ func (a *automata) do(before *world, x act) *world {
 		w.done++
 	case actCrash:
 		a.input(&w, int(x.arg), input{kind: inCrash})
+		w.hung &^= 1 << x.arg
 	case actStart:
 		if n := w.nodes[x.arg]; n.up {
 			break
@@ -168,6 +185,8 @@ func sorted(list []*message, m *message, compare func(a, b *message) int) []*mes
 	return slices.Insert(slices.Clone(list), i, m)
 }
 
+func byNumber(a, b *message) int { return cmp.Compare(a.id, b.id) }
+
 func byReceiver(a, b *message) int {
 	return cmp.Or(cmp.Compare(a.to(), b.to()), cmp.Compare(a.from(), b.from()))
 }
@@ -202,7 +221,7 @@ func (a *automata) input(w *world, i int, in input) {
 func (a *automata) begin(w *world, i int) { a.apply(w, i, input{kind: inStart}) }
 
 func (a *automata) apply(w *world, i int, in input) {
-	in.at, in.slow = w.at, w.slow>>i&1 == 1
+	in.at, in.slow, in.hung = w.at, w.slow>>i&1 == 1, w.hung>>i&1 == 1
 	e := a.step(w.nodes[i], in)
 	if e.broken != "" && w.broken == "" {
 		w.broken = e.broken
@@ -226,6 +245,9 @@ func (a *automata) send(w *world, m *message) {
 	if !w.connected(m) {
 		a.lost(w, m)
 		return
+	}
+	if w.bare>>m.from()&1 == 1 && hasReport(m.pb) {
+		m = a.bare(m)
 	}
 	w.next = sorted(w.next, m, byReceiver)
 }
@@ -279,6 +301,9 @@ func (a *automata) utter(w *world, wish wish) {
 	if wish.At == 0 {
 		i = w.leader()
 	}
+	if wish.kind == inRead {
+		w.hist = w.hist.reads(wish.arg)
+	}
 	if i >= 0 {
 		a.input(w, i, input{kind: wish.kind, arg: wish.arg})
 	}
@@ -323,8 +348,16 @@ func (s *scenario) acts(w *world) []act {
 		if s.left(w, actLate) && !s.Orders {
 			add(act{deed: actLate, cost: 1})
 		}
+		if s.left(w, actTwice) {
+			add(act{deed: actTwice, cost: 1})
+		}
 		s.torn(w, add)
 		if s.left(w, actEarly) {
+			for i, n := range w.nodes {
+				if n != nil && w.hung>>i&1 == 1 && s.left(w, actSync) {
+					add(act{deed: actSync, arg: uint8(i), cost: 1})
+				}
+			}
 			if wish {
 				add(act{deed: actWish, cost: 1})
 			}
@@ -342,6 +375,9 @@ func (s *scenario) acts(w *world) []act {
 			}
 			if n != nil && n.up && w.slow>>i&1 == 1 && s.left(w, actResume) {
 				add(act{deed: actResume, arg: uint8(i)})
+			}
+			if n != nil && w.hung>>i&1 == 1 && s.left(w, actSync) {
+				add(act{deed: actSync, arg: uint8(i)})
 			}
 		}
 		if w.split != 0 && s.left(w, actHeal) {
@@ -364,6 +400,12 @@ func (s *scenario) acts(w *world) []act {
 		if s.left(w, actCrash) && (w.touched>>i&1 == 1 || len(w.round) == 0) {
 			add(act{deed: actCrash, arg: uint8(i), cost: 1})
 		}
+		if s.left(w, actHang) && w.hung>>i&1 == 0 && (w.touched>>i&1 == 1 || len(w.round) == 0) {
+			add(act{deed: actHang, arg: uint8(i), cost: 1})
+		}
+		if s.left(w, actBare) && w.bare>>i&1 == 0 && (w.touched>>i&1 == 1 || len(w.round) == 0) {
+			add(act{deed: actBare, arg: uint8(i), cost: 1})
+		}
 	}
 	for _, nodes := range s.Splits {
 		if s.left(w, actSplit) && w.split != mask(nodes) {
@@ -382,7 +424,7 @@ func (s *scenario) left(w *world, d deed) bool { return int(w.used[d]) < s.Most[
 // written.
 func (s *scenario) torn(w *world, add func(act)) {
 	m := w.round[0].pb
-	if !s.left(w, actTorn) || m.GetType() != pb.MsgApp {
+	if !s.left(w, actTorn) || m.GetType() != pb.MsgApp || w.hung>>w.round[0].to()&1 == 1 {
 		return
 	}
 	for keep := 1; keep <= len(m.GetEntries()); keep++ {
@@ -407,6 +449,14 @@ func (x act) String() string {
 		return fmt.Sprintf("the group is split by %06b", x.arg)
 	case actWait:
 		return "half a tick passes"
+	case actTwice:
+		return "arrives, and will arrive once more"
+	case actBare:
+		return fmt.Sprintf("the reports of node %d are lost from now on", node)
+	case actHang:
+		return fmt.Sprintf("the disk of node %d hangs", node)
+	case actSync:
+		return fmt.Sprintf("the disk of node %d goes on", node)
 	case actBeat:
 		return "a tick passes"
 	case actDeliver:
@@ -431,4 +481,19 @@ func mask(nodes []uint64) (m uint8) {
 		m |= 1 << (id - 1)
 	}
 	return m
+}
+
+// hasReport reports whether a message has a Context that a host may lose.
+func hasReport(m *pb.Message) bool {
+	switch m.GetType() {
+	case pb.MsgAppResp, pb.MsgVoteResp, pb.MsgPreVoteResp:
+		return len(m.GetContext()) > 0
+	}
+	return false
+}
+
+// bare returns a message without its Context.
+func (a *automata) bare(m *message) *message {
+	return a.message(&pb.Message{Type: m.pb.Type, To: m.pb.To, From: m.pb.From, Term: m.pb.Term, LogTerm: m.pb.LogTerm, Index: m.pb.Index,
+		Commit: m.pb.Commit, Vote: m.pb.Vote, Reject: m.pb.Reject, RejectHint: m.pb.RejectHint})
 }

@@ -73,38 +73,47 @@ func (e *Electorate) Cut(from uint64) bool {
 	return e.derive()
 }
 
-// Reported hears that the host has reported the log as applied up to an index.
-func (e *Electorate) Reported(index uint64) bool {
-	return e.end(func(_ int, at uint64) bool {
-		return at <= index && (e.rules.AppliedFirst || e.past != nil && e.again(at))
-	})
+// Reported hears that the host has reported the log as applied up to an index, and whether it is the
+// host of a leader.
+func (e *Electorate) Reported(index uint64, leads bool) bool {
+	held := e.held(index, leads)
+	return e.end(func(i int, at uint64) bool { return at <= index && (e.rules.AppliedFirst || i < held) })
 }
 
 // Repeats hears, at the start, that the host is handed its log again, which ends at last and was
 // committed to an index: its state may hold changes, and it does not say which.
 func (e *Electorate) Repeats(committed, last uint64) {
 	if e.rules.Tracks {
-		e.past = &past{committed, last}
+		e.past = &past{committed: committed, last: last}
 	}
 }
 
-// again reports whether the state that the host began with may hold a pending change, and nothing
-// depends on that once the entry is reported. A follower puts what is committed at the start into
-// force before it reports. Behind that, where this node may lead, the change changes nothing.
-func (e *Electorate) again(at uint64) bool {
-	return at <= e.past.committed || at <= e.past.last && e.changesNothing(at)
-}
-
-// changesNothing reports whether the members in force are those of before a pending change and
-// those after it.
-func (e *Electorate) changesNothing(at uint64) bool {
-	cc, err := e.change(at)
-	if err != nil {
-		return false
+// held returns how many of the pending changes a report ends, because the state that the host began with
+// may hold them. A follower puts what was committed at the start into force before it reports. A leader
+// may be late, and it may be handed such changes, too: see MayCampaign of coding. There, and behind what
+// was committed, changes end that leave the members in force as they are.
+func (e *Electorate) held(index uint64, leads bool) (n int) {
+	if e.past == nil || len(e.pending) == 0 {
+		return 0
+	}
+	for !leads && n < len(e.pending) && e.pending[n] <= min(index, e.past.committed) {
+		n++
 	}
 	t := inForce(e.members)
-	t.Config, _, err = changed(confchange.Changer{Tracker: t, LastIndex: 1}, cc)
-	return err == nil && t.ConfState().Equivalent(e.ConfState()) == nil
+	for i := n; i < len(e.pending) && e.pending[i] <= min(index, e.past.last); i++ {
+		cc, err := e.change(e.pending[i])
+		if err == nil {
+			t.Config, t.Progress, err = changed(confchange.Changer{Tracker: t, LastIndex: 1}, cc)
+		}
+		if err != nil {
+			break
+		}
+		if t.ConfState().Equivalent(e.ConfState()) == nil {
+			n = i + 1
+		}
+	}
+	e.past.reported = append(e.past.reported, e.pending[:n]...)
+	return n
 }
 
 // change reads a change in the log.
@@ -158,13 +167,23 @@ func (e *Electorate) Apply(cc *pb.ConfChangeV2, last uint64) (before tracker.Pro
 // handed returns how many of the pending changes are over when the host calls
 // ApplyConfChange with cc. Hosts call in the order of the log, so these are the changes up to
 // the one with the same content; or the first, for a change of node 0. In a bootstrap the
-// host puts changes into force that it was not handed.
+// host puts changes into force that it was not handed, and a late host calls for one that its
+// report has ended: that ends none that the host was handed since, and the host will call for those
+// that the report ended beside it, too.
 func (e *Electorate) handed(cc *pb.ConfChangeV2) int {
 	n := 0
 	for n < len(e.pending) && e.pending[n] <= e.log.HandedOut() {
 		n++
 		if is, err := e.change(e.pending[n-1]); err == nil && proto.Equal(is, cc) {
 			return n
+		}
+	}
+	if p := e.past; p != nil {
+		for i, at := range p.reported {
+			if is, err := e.change(at); err == nil && proto.Equal(is, cc) {
+				e.pending, p.reported = slices.Concat(p.reported[i+1:], e.pending), nil
+				return 0
+			}
 		}
 	}
 	return min(n, 1)

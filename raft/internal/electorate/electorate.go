@@ -134,7 +134,11 @@ type Electorate struct {
 }
 
 // past is up to where a log was committed, and where it ended.
-type past struct{ committed, last uint64 }
+type past struct {
+	committed, last uint64
+	// reported are the indexes of changes of this log that a report has ended: the host may yet call for them.
+	reported []uint64
+}
 
 // learned is members, and the index at which others have them in force.
 type learned struct {

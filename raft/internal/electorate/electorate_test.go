@@ -41,7 +41,7 @@ func (n *node) HandedOut() uint64 { return n.handed }
 //	append v4 [r3 ...] [joint|explicit]   a change is appended; "leave" ends a joint configuration
 //	cut at=N       the log is dropped from N on
 //	hand to=N      the host is handed entries up to N
-//	report to=N    and says that they are applied
+//	report to=N [leads]    and says that they are applied, at a leader perhaps
 //	apply v4 ...   ApplyConfChange; "none" refuses, as etcd does
 //	restore voters=(1 2) [learners=(..)]  a snapshot takes the place of the log
 //	learn at=N voters=(1 2) [outgoing=(..)] [learners=(..)]  another has these members in force at N
@@ -99,7 +99,7 @@ func (n *node) do(t *testing.T, d *datadriven.TestData) string {
 		return fmt.Sprintln("a snapshot must wait:", n.HoldsChange())
 	case "report":
 		n.handed = max(n.handed, number(t, d, "to"))
-		n.Reported(number(t, d, "to"))
+		n.Reported(number(t, d, "to"), d.HasArg("leads"))
 	case "repeats":
 		n.Repeats(number(t, d, "committed"), n.last)
 	case "apply":
