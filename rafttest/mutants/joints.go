@@ -67,7 +67,7 @@ var joints = []bug{
 	{"what is behind the commit index at the start is a part of the state", changes,
 		edit("if t.ConfState().Equivalent(e.ConfState()) == nil {", "if e.past != nil {"), "TestQuestions", 0},
 	{"a call ends the first change that is pending, whatever it says", changes,
-		edit("err == nil && proto.Equal(is, cc) {\n", "err == nil && proto.Equal(is, cc) && n < 2 {\n"), "TestQuestions", 0},
+		edit("proto.Equal(is, cc) {\n			return n\n", "proto.Equal(is, cc) && n < 2 {\n			return n\n"), "TestQuestions", 0},
 	{"a call ends a change that the host was not handed", changes,
 		edit("e.pending[n] <= e.log.HandedOut() {", "e.log != nil {"), "TestBootstrapTwice", 0},
 	{"a refusal by a change of node 0 ends nothing", changes,
