@@ -65,12 +65,27 @@ func (g *group) run(order []int) (effects int) {
 	return effects
 }
 
+func lastIndex(t testing.TB, s *raft.MemoryStorage) uint64 {
+	last, err := s.LastIndex()
+	require.NoError(t, err)
+	return last
+}
+
+// acked has members acknowledge a leader's log, and its host report what that commits. It returns the last index.
+func acked(t testing.TB, rn *raft.RawNode, s *raft.MemoryStorage, members ...uint64) (last uint64) {
+	last = lastIndex(t, s)
+	for _, id := range members {
+		require.NoError(t, rn.Step(&pb.Message{Type: pb.MsgAppResp.Enum(), From: new(id), To: new(uint64(1)), Term: new(rn.BasicStatus().GetTerm()), Index: &last}))
+	}
+	drain(t, rn, s)
+	return last
+}
+
 // requireRow requires that a log has each index once.
 func requireRow(t testing.TB, s *raft.MemoryStorage) {
 	first, err := s.FirstIndex()
 	require.NoError(t, err)
-	last, err := s.LastIndex()
-	require.NoError(t, err)
+	last := lastIndex(t, s)
 	ents, err := s.Entries(first, last+1, 1<<30)
 	require.NoError(t, err)
 	for i, e := range ents {
@@ -123,30 +138,19 @@ func TestChangeWaitsForOneThatIsReportedOnly(t *testing.T) {
 	c.Coding = &raft.Coding{Threshold: 64}
 	rn := newNode(t, c)
 	lead(t, rn, s, 2, 3)
-	ack := func() {
-		last, err := s.LastIndex()
-		require.NoError(t, err)
-		require.NoError(t, rn.Step(&pb.Message{Type: pb.MsgAppResp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(rn.BasicStatus().GetTerm()), Index: &last}))
-		drain(t, rn, s) // and so reports
-	}
-	ack()
+	acked(t, rn, s, 2)
 	require.NoError(t, rn.ProposeConfChange(explicit(learn(4))))
 	drain(t, rn, s)
-	ack()
+	acked(t, rn, s, 2)
 	require.Equal(t, rn.BasicStatus().Applied, rn.BasicStatus().GetCommit())
-	before, err := s.LastIndex()
-	require.NoError(t, err)
+	before := lastIndex(t, s)
 	require.NoError(t, rn.ProposeConfChange(explicit(learn(3))))
 	drain(t, rn, s)
-	last, err := s.LastIndex()
-	require.NoError(t, err)
-	require.Equal(t, before, last, "the second change is in the log")
+	require.Equal(t, before, lastIndex(t, s), "the second change is in the log")
 	rn.ApplyConfChange(explicit(learn(4)))
 	rn.Tick()
 	drain(t, rn, s)
-	last, err = s.LastIndex()
-	require.NoError(t, err)
-	require.Equal(t, before+1, last, "the second change waits still")
+	require.Equal(t, before+1, lastIndex(t, s), "the second change waits still")
 }
 
 // TestChangesHandedAgain: after a restart a host that does not say what its state holds is handed
@@ -173,23 +177,12 @@ func TestChangesHandedAgain(t *testing.T) {
 		rn := newNode(t, c)
 		drain(t, rn, s)
 		lead(t, rn, s, 2, 3, 4)
-		ack := func() {
-			last, err := s.LastIndex()
-			require.NoError(t, err)
-			for _, id := range []uint64{2, 3, 4} {
-				require.NoError(t, rn.Step(&pb.Message{Type: pb.MsgAppResp.Enum(), From: new(id), To: new(uint64(1)), Term: new(rn.BasicStatus().GetTerm()), Index: &last}))
-			}
-			drain(t, rn, s) // and so reports
-		}
-		ack()
-		before, err := s.LastIndex()
-		require.NoError(t, err)
+		acked(t, rn, s, 2, 3, 4)
+		before := lastIndex(t, s)
 		require.Equal(t, before, rn.BasicStatus().Applied, name)
 		require.NoError(t, rn.ProposeConfChange(explicit(learn(5))))
 		drain(t, rn, s)
-		last, err := s.LastIndex()
-		require.NoError(t, err)
-		require.Equal(t, host.waits, last == before, name)
+		require.Equal(t, host.waits, lastIndex(t, s) == before, name)
 	}
 }
 
@@ -208,30 +201,19 @@ func TestLateCallEndsNoOtherChange(t *testing.T) {
 	rn := newNode(t, c)
 	drain(t, rn, s)
 	lead(t, rn, s, 2, 3)
-	ack := func() (last uint64) {
-		last, err := s.LastIndex()
-		require.NoError(t, err)
-		require.NoError(t, rn.Step(&pb.Message{Type: pb.MsgAppResp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(rn.BasicStatus().GetTerm()), Index: &last}))
-		drain(t, rn, s) // and so reports
-		return last
-	}
-	ack()
+	acked(t, rn, s, 2)
 	require.NoError(t, rn.ProposeConfChange(explicit(learn(4))))
 	drain(t, rn, s)
-	before := ack()
+	before := acked(t, rn, s, 2)
 	rn.ApplyConfChange(update)
 	require.NoError(t, rn.ProposeConfChange(explicit(learn(5))))
 	rn.Tick()
 	drain(t, rn, s)
-	last, err := s.LastIndex()
-	require.NoError(t, err)
-	require.Equal(t, before, last, "the third change is in the log")
+	require.Equal(t, before, lastIndex(t, s), "the third change is in the log")
 	rn.ApplyConfChange(explicit(learn(4)))
 	rn.Tick()
 	drain(t, rn, s)
-	last, err = s.LastIndex()
-	require.NoError(t, err)
-	require.Equal(t, before+1, last, "the third change waits still")
+	require.Equal(t, before+1, lastIndex(t, s), "the third change waits still")
 }
 
 // TestLeaderThatLacksAPayloadIsHandedAChangeAgain: node 2 starts again, and its host, which does not say what its state
@@ -343,15 +325,11 @@ func TestEndOfAJointConfigurationIsFoundInTheLog(t *testing.T) {
 		clock = aClock(time.Minute)
 		joinLead(t, rn, s)
 		for range 3 {
-			last, err := s.LastIndex()
-			require.NoError(t, err)
-			require.NoError(t, rn.Step(&pb.Message{Type: pb.MsgAppResp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(rn.BasicStatus().GetTerm()), Index: &last}))
-			drain(t, rn, s)
+			acked(t, rn, s, 2)
 			rn.Tick()
 			drain(t, rn, s)
 		}
-		last, err := s.LastIndex()
-		require.NoError(t, err)
+		last := lastIndex(t, s)
 		ents, err := s.Entries(2, last+1, 1<<30)
 		require.NoError(t, err)
 		ends := 0

@@ -82,8 +82,8 @@ type ReplicaConfig struct {
 	MaxBatches int
 
 	// EagerBatches is the number of batches under way at which the next batch waits until the batch
-	// is full, a batch ends, or 2 ms have passed since the last one left (8 ms, or a tick, while
-	// processors are busy); 0 means 2. A larger number costs processor time, a
+	// is full, a batch ends, or 2 ms have passed since the last one left (while processors are
+	// busy 8 ms, or a tick if that is shorter); 0 means 2. A larger number costs processor time, a
 	// smaller number latency.
 	EagerBatches int
 

@@ -323,8 +323,8 @@ func (g *Gateway) Propose(ctx context.Context, command []byte) (Result, error) {
 }
 
 // Query asks the state machine of a replica, a [Querier], behind the read barrier of the options. The request has at
-// most MaxCommandBytes, and the answer at most 48 MiB and 1 MiB less than the transport takes. An error wraps ErrRefused: a query has no effect, and may be
-// asked again.
+// most MaxCommandBytes, and the answer at most 48 MiB and 1 MiB less than the transport takes. An error wraps
+// ErrRefused: a query has no effect, and may be asked again.
 func (g *Gateway) Query(ctx context.Context, request []byte, o ReadOptions) ([]byte, ReadResult, error) {
 	d, err := g.call(ctx, "query", len(request), func(r *replica.Gateway, id replica.Call, by replica.Deadline) {
 		r.Query(id, request, replica.ReadOptions(o), by)

@@ -15,9 +15,9 @@ import (
 )
 
 // Stop ends the host. Stop refuses new calls, lets calls under way end, hands over leadership if
-// this node leads, and then stops all goroutines. Gateways are turned away first. When ctx ends, Stop cuts the remaining work
-// short, and returns ctx's error; the host is stopped in this case, too. Log, state machine and
-// transport are not closed.
+// this node leads, and then stops all goroutines. Gateways are turned away first. When ctx ends, Stop
+// cuts the remaining work short, and returns ctx's error; the host is stopped in this case, too. Log,
+// state machine and transport are not closed.
 //
 // Stop does not wait for a state machine or a log that hangs: the error then also wraps
 // [ErrNotEnded], and names the part that hangs. The part is in use until its method returns; a Stop

@@ -84,7 +84,7 @@ const (
 	longestGap = 128
 
 	otherLoad   = 3 // so many times longer or shorter, larger or smaller than at the last trial: of another load
-	queuedTurns = 8 // in which entries wait for another time, until it is no queue that a trial has left
+	queuedTurns = 8 // in a row, in which entries wait for another time: that is no queue that a trial has left
 
 	farApart   = 0.8  // below this part of another, a time in which entries wait is clearly shorter
 	codingGain = 0.95 // coding pays below this part of the time of full copies
@@ -135,8 +135,8 @@ type processors struct {
 	gap, wait float64 // between two trials, in lengths of a trial: after one that fails, after the last one
 	began     float64 // of the trial
 	next      float64 // time of the next trial; 0: entries of the last one still waited
-	soon      float64 // and of the next one if entries wait for another time,
-	queued    int     // which they have done in so many turns
+	soon      float64 // and of the next one where entries have waited for another time in queuedTurns turns
+	queued    int     // turns in a row in which they have
 	tried     load    // at the last trial
 }
 
@@ -368,15 +368,15 @@ func (p *processors) look() {
 		}
 		p.known, p.differ = p.turn, p.full || p.coded
 		p.turn, p.coded = turn{from: p.order + 1, begun: p.now}, false
-		switch now := p.known.load(); {
-		case now.other(p.tried):
-			p.gap, p.next, p.trials = firstGap, p.now, min(p.trials, fewTrials)
-		case !now.waits(p.tried):
+		seen := p.known.load()
+		if p.queued++; !seen.waits(p.tried) {
 			p.queued = 0
-		default:
-			if p.queued++; p.queued >= queuedTurns {
-				p.next = min(p.next, p.soon)
-			}
+		}
+		switch {
+		case seen.other(p.tried):
+			p.gap, p.next, p.trials = firstGap, p.now, min(p.trials, fewTrials)
+		case p.queued >= queuedTurns:
+			p.next = min(p.next, p.soon)
 		}
 	}
 	if p.count && p.differ && p.now >= p.next {

@@ -252,25 +252,23 @@ func TestAnotherLoadIsTriedAtOnce(t *testing.T) {
 	require.Greater(t, s.run(1), 0.9)
 }
 
-// TestOtherSizesAreTriedAtOnceAtTheSamePace has full copies win, and then entries four times as large, for which coding is better.
-func TestOtherSizesAreTriedAtOnceAtTheSamePace(t *testing.T) {
-	s := newServer(1.3e-3, 1e-3, 1)
-	s.run(120)
-	require.True(t, s.p.full)
-	s.size = func(uint64) float64 { return 4000 }
-	s.full, s.coded = 0.5e-3, 0.25e-3
-	s.run(1.5)
-	require.Less(t, s.run(1), 0.5)
-}
-
-// TestMoreClientsAreTriedSoonAtTheSamePace has full copies win, and then four times as many clients, for whom coding is better.
-func TestMoreClientsAreTriedSoonAtTheSamePace(t *testing.T) {
-	s := newServer(1.3e-3, 1e-3, 1)
-	s.run(120)
-	require.True(t, s.p.full)
-	s.clients, s.coded = 4*s.clients, 0.5e-3
-	s.run(8)
-	require.Less(t, s.run(1), 0.5)
+// TestAnotherLoadIsTriedSoonAtTheSamePace has full copies win, and then entries that are four times as large, or four times as many
+// clients, for which coding is better.
+func TestAnotherLoadIsTriedSoonAtTheSamePace(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(s *server)
+		within float64 // seconds
+	}{
+		"larger entries": {func(s *server) { s.size, s.full, s.coded = func(uint64) float64 { return 4000 }, 0.5e-3, 0.25e-3 }, 1.5},
+		"more clients":   {func(s *server) { s.clients, s.coded = 4*s.clients, 0.5e-3 }, 8},
+	} {
+		s := newServer(1.3e-3, 1e-3, 1)
+		s.run(120)
+		require.True(t, s.p.full)
+		c.change(s)
+		s.run(c.within)
+		require.Less(t, s.run(1), 0.5, name)
+	}
 }
 
 func TestFullCopiesThatWonAreTheFirstChoiceNextTime(t *testing.T) {

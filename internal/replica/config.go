@@ -42,7 +42,8 @@ type Config struct {
 	// EncodeResult, unless nil, returns the bytes of a command's result, for a gateway, or why it has
 	// none; nil: a []byte and nil have bytes.
 	EncodeResult func(result any) ([]byte, error)
-	// MaxPartBytes bounds what a message carries: results and answers for gateways, beside the bounds of their own; 0: nothing does.
+	// MaxPartBytes is how many bytes of results, or of an answer, a message to a gateway carries at most, beside their own bounds;
+	// 0: any.
 	MaxPartBytes int
 	// Equal are the settings that must be equal at all replicas, as the state machine names them.
 	// Tick is the length of a tick, or 0: then intervals are not compared.

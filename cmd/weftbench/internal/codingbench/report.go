@@ -23,8 +23,8 @@ func Report(cfg Config, cells []*Cell) *lab.Section {
 		Title: "Real processes: coding on beside off",
 		Intro: fmt.Sprintf("kvdemo nodes as processes of their own on one machine with the clients (%d CPUs, %s, %s/%s), real sockets, logs synced\n"+
 			"before anything is acknowledged. All clients call the leader, closed-loop. `full` is `--coding off`, `coded` is\n"+
-			"`--coding on` with everything coded that the policy wants, whatever its size. Under each load a side first has %v\n"+
-			"that do not count; then the sides take turns: %d rounds of %v. Ratios are medians of the rounds, with the least and the greatest. CPU is for a\n"+
+			"`--coding on` with everything coded that the policy wants, whatever its size. Under each load a side first works\n"+
+			"for %v that does not count; then the sides take turns: %d rounds of %v. Ratios are medians of the rounds, with the least and the greatest. CPU is for a\n"+
 			"call, until the nodes rest again; sent is bytes to other nodes for a byte of value. Egress is what the node's card lets\n"+
 			"through in all (`--egress`), votes, heartbeats and acknowledgements first; loopback itself has no bound, and there the CPUs are\nwhat all wait for.",
 			runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, cfg.Warm, cfg.Rounds, cfg.Time),
