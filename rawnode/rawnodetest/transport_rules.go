@@ -149,9 +149,10 @@ func ruleSendWait(w *wiring) {
 			}
 		})
 	}()
-	for last := int64(0); last < n && (last == 0 || begun.Load() > last); { // until all are sent, or a call waits
-		last = begun.Load()
-		time.Sleep(20 * time.Millisecond)
+	for last, still := int64(0), 0; last < n && still < 10; time.Sleep(20 * time.Millisecond) { // until all are sent, or a call waits
+		if still++; begun.Load() > last {
+			last, still = begun.Load(), 0
+		}
 	}
 	w.boxes[1].let()
 	must(<-sent)
