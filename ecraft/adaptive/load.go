@@ -1,0 +1,66 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package adaptive
+
+// load is what tells one load from another.
+type load struct {
+	pace, mean, size float64 // the time for an entry, the mean time to commit, the mean size
+	hint             form    // what processors suggest
+}
+
+// form is one of entries.
+type form int8
+
+const (
+	unknown form = iota
+	copies
+
+	units
+)
+
+func (p *processors) load(t *turn) load {
+	return load{t.pace(), t.mean(), t.bytes / t.n, p.suggested()}
+}
+
+// suggested returns the form that is better, most likely: processors that are always busy are what entries wait for, and those that
+// rest while entries wait are not.
+func (p *processors) suggested() form {
+	switch share := max(p.share.value, p.last); {
+	case share >= busySpent:
+		return copies
+	case share < busySpare:
+		return units
+	}
+	return unknown
+}
+
+// other returns the form that is not in force.
+func (p *processors) other() form {
+	if p.full {
+		return units
+	}
+	return copies
+}
+
+// other reports whether a load is another than that of the last trial, or there was none.
+func (l load) other(than load) bool {
+	return than.size == 0 || far(l.pace/than.pace, otherLoad) || far(l.size/than.size, otherLoad)
+}
+
+// waits reports whether entries wait for another time than at the last trial: there may be more or fewer of them, or the trial
+// has left a queue.
+func (l load) waits(than load) bool { return than.size > 0 && far(l.mean/than.mean, otherLoad) }
+
+// meets plans the first trial of another load, whose last turn had a length: at once, or if processors suggest what is in force,
+// after firstGap such lengths.
+func (p *processors) meets(l load, length float64) {
+	p.gap, p.trials, p.tried = firstGap, min(p.trials, fewTrials), l
+	at := p.now
+	if l.hint != unknown && l.hint != p.other() {
+		at += firstGap * length
+	}
+	if p.next <= p.now || at < p.next {
+		p.next = at
+	}
+}
