@@ -17,6 +17,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/weftraft/weft"
+	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
 	"github.com/weftraft/weft/rawnode/state"
 )
@@ -78,6 +81,25 @@ func Example() {
 	// 1
 	// 2
 	// map[ada:2]
+}
+
+// A group codes large commands, and all its voters answer linearizable reads. All members have the
+// same settings.
+func ExampleConfigure() {
+	dir, remove := temporary()
+	defer remove()
+	ctx := context.Background()
+	node := must(weft.Open(weft.Options{Cluster: 7, ID: 1, Dir: dir, Listen: "127.0.0.1:0", TickInterval: 10 * time.Millisecond}))
+	group := must(weft.Replicate(node, 1, newVotes, weft.Configure(func(c *rawnode.Config) {
+		c.Replica.Coding = &raft.Coding{}
+		c.Replica.Leases = &raft.Leases{Wanted: []leases.Want{{Nodes: []leases.NodeID{leases.AllVoters}}}}
+	})))
+	fmt.Println(must(group.Propose(ctx, []byte("ada"))).Value)
+	fmt.Println("served by:", must(group.Read(ctx)).By)
+	check(node.Close(ctx))
+	// Output:
+	// 1
+	// served by: lease
 }
 
 // A second node joins: the new node knows one member, and the group is told id and

@@ -21,7 +21,8 @@ import (
 	"github.com/weftraft/weft/rawnode/transport"
 )
 
-// Querier is an optional interface of a [StateMachine]: see [rawnode.Querier] and [Group.Query].
+// Querier is an optional interface of a [StateMachine]: see [rawnode.Querier] and [Group.Query]. A machine of
+// [Replicate] implements [state.Querier], whose Query takes no context.
 type Querier = rawnode.Querier
 
 // ResultEncoder is an optional interface of a [StateMachine] whose results are to reach callers at

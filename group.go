@@ -387,7 +387,7 @@ type State struct {
 	// Stalled is why this node takes no commands, as its disk is full or late, or nil.
 	Stalled error
 	// CaughtUp says that, at some moment under the present leader, this node had applied all
-	// acknowledged commands.
+	// acknowledged commands. At a node only [Group.Watch] finds out.
 	CaughtUp bool
 	// Behind says, at the leader, how many entries each other member lacks, by id; nil at other
 	// nodes. Silent are members that the leader has not heard from for an election timeout.

@@ -508,7 +508,7 @@ func policy(p rawnode.ReadPolicy) ReadOption {
 }
 
 // AtResponder is [rawnode.AtResponder]: linearizable, and answered here without a message
-// if this node has a lease.
+// if this node has a lease, as without options.
 func AtResponder() ReadOption { return policy(rawnode.AtResponder{}) }
 
 // LeaderLease is [rawnode.LeaderLease]: linearizable, and the leader vouches.

@@ -208,9 +208,9 @@ func TestWaitingChangeReadsTheLogOnceATick(t *testing.T) {
 	require.Empty(t, g.nodes[1].conf.GetVotersOutgoing())
 }
 
-// TestLostReleaseIsRepeated: a joint configuration waits for voters to come to release
-// an entry that nobody can restore any more. One does, what it says of it is lost,
-// and nobody proposes anything. Asked again, it says so again.
+// TestLostReleaseIsRepeated: a joint configuration waits until its new voters release an
+// entry that no member can restore. One voter releases the entry, its report is lost, and no
+// client proposes. The leader asks again, and the voter repeats the report.
 func TestLostReleaseIsRepeated(t *testing.T) {
 	g := newGroup(t, 5)
 	g.elect(1)

@@ -184,13 +184,13 @@ type Config struct {
 	// links and finds late entries with the clock; its safety does not depend on time.
 	Clock Clock
 
-	// MaxEarlyApplySize bounds the bytes of committed entries (as encoded in the log) that are
-	// handed out for applying before the append thread has reported them as written here. A
-	// majority has stored them, so a leader with a slow disk, or a disk that hangs, answers its
-	// clients all the same, and the bound is the memory that this takes. An entry that is larger
-	// waits until it is written. Needs AsyncStorageWrites: without, writing and applying are one
-	// turn. The host has duties at a restart, and in what it drops from its log: rules E3 and
-	// E4 in early.go. 0, as upstream: an entry is applied once it is written.
+	// MaxEarlyApplySize bounds the bytes, as encoded in the log, of committed entries that are handed
+	// out for applying before this node's append thread has reported them as written. A majority has
+	// stored these entries, so a leader whose disk is slow, or hangs, goes on answering clients. The
+	// node keeps these entries in memory. An entry larger than the bound waits until it is
+	// written. Needs AsyncStorageWrites, because otherwise writing and applying are one turn. Rules E3
+	// and E4 in early.go say what the host must do at a restart, and must not drop from its log.
+	// 0, as upstream: an entry is applied after it is written.
 	MaxEarlyApplySize uint64
 
 	// ConfChangesFirst says that the host calls ApplyConfChange for a configuration change

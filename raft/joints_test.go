@@ -36,9 +36,9 @@ func lateGroup(t *testing.T, wait int) *group {
 	return g
 }
 
-// run ticks a group until, in one tick of the leader, an entry is raised and the change that waits
-// is refused, and carries out this tick's effects in an order. It returns how many they were, 0 if
-// no tick was such, and requires that the leader's log is in order after each.
+// run ticks a group until one tick of the leader both raises an entry and refuses the waiting change, and
+// carries out the effects of this tick in the given order. It returns the number of these effects, or 0 if
+// there was no such tick. After each tick the leader's log must be in order.
 func (g *group) run(order []int) (effects int) {
 	for range 20 {
 		err := raft.TickInOrder(g.nodes[1].rn, func(kinds []string) []int {
@@ -71,7 +71,8 @@ func lastIndex(t testing.TB, s *raft.MemoryStorage) uint64 {
 	return last
 }
 
-// acked has members acknowledge a leader's log, and its host report what that commits. It returns the last index.
+// acked has members acknowledge a leader's log, and the leader's host carry out the commits that follow. It returns the
+// last index.
 func acked(t testing.TB, rn *raft.RawNode, s *raft.MemoryStorage, members ...uint64) (last uint64) {
 	last = lastIndex(t, s)
 	for _, id := range members {

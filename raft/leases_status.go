@@ -81,9 +81,9 @@ func (rn *RawNode) readRequest(rctx []byte, spans []leases.Span) *localRequest {
 }
 
 // LeasePermit returns the reads that this node may answer from its own state, from now until
-// the next call of a method that changes the node: the former permit where that still says
-// all, nil where there are none or Config.Leases is not set. former is the permit of the last
-// call, or nil. A host that keeps the order described at [leases.Permit] answers such reads
+// the next call of a method that changes the node. former is the permit of the last call, or nil, and
+// is returned while nothing has changed. The result is nil if there are no such reads, or Config.Leases
+// is not set. A host that keeps the order described at [leases.Permit] answers such reads
 // without a call of this RawNode, from any goroutine.
 func (rn *RawNode) LeasePermit(former *leases.Permit) *leases.Permit {
 	if x := rn.raft.leases(); x != nil {

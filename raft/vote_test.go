@@ -36,8 +36,9 @@ func TestCandidateWaitsForItsOwnVote(t *testing.T) {
 	require.Equal(t, raft.StateLeader, rn.BasicStatus().RaftState)
 }
 
-// A host may call Advance before it applies what it was handed, so a node may campaign, apply the
-// change that removes it, and win. Then it follows; a node that became a learner leads, as upstream's.
+// A host may call Advance before it applies the entries of the Ready. So a node may campaign, then apply
+// the change that removes the node, and then win: it stays a follower. A node that the change made a
+// learner leads, as upstream's does.
 func TestCandidateThatIsRemovedDoesNotLead(t *testing.T) {
 	for typ, want := range map[pb.ConfChangeType]raft.StateType{
 		pb.ConfChangeRemoveNode:     raft.StateFollower,

@@ -10,13 +10,13 @@ import (
 )
 
 // TestPlantedBugs shows that the simulator finds what it should: each mistake
-// of a host within a number of seeds, by looking at everything, and most of
-// them also from outside, by what Raft promises alone.
+// of a host within a number of seeds, by a look at everything, and most
+// mistakes also from outside, by the promises of Raft alone.
 func TestPlantedBugs(t *testing.T) {
 	tests := []struct {
 		bug bug
-		// within bounds the seeds until it is found; outside, the same
-		// without a look into disks. 0: not asked for.
+		// within is the number of seeds that must suffice to find the bug, outside the number
+		// without a look into disks; 0: this search is left out.
 		within, outside uint64
 	}{
 		{ackBeforeSync, 10, 50},
@@ -40,14 +40,14 @@ func TestPlantedBugs(t *testing.T) {
 				if look.within == 0 || look.outside && testing.Short() {
 					continue
 				}
-				// Seeds before show nothing to a look at everything, so nothing from outside.
+				// A look at everything found nothing in earlier seeds, so a look from outside would find nothing.
 				from = hunt(t, options{Bug: tt.bug, Outside: look.outside}, from, look.within)
 			}
 		})
 	}
 }
 
-// hunt returns the seed that fails, of those in between.
+// hunt returns the first seed that fails, from one seed on and within a number of seeds.
 func hunt(t *testing.T, opts options, from, within uint64) uint64 {
 	t.Helper()
 	return seeds.Hunt(t, from, within, func(seed uint64) runResult { return run(seed, opts) }).Seed

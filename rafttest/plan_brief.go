@@ -298,8 +298,7 @@ const (
 // hurryPlan is a seed's draws about hurry, for a brief run.
 type hurryPlan struct {
 	kind hurry
-	// lag is the chance of what is committed to be applied late, at a node, by up to
-	// lagMost.
+	// lag is the chance that a node applies committed entries late, by up to lagMost.
 	lag     float64
 	lagMost time.Duration
 }

@@ -39,8 +39,8 @@ type ReplicaConfig struct {
 	// Leases, unless nil, turns roster leases on: the leader, and the nodes named by a roster,
 	// answer linearizable reads from their own state, without a message. The core must be [Weft],
 	// ReadOnly safe, and PreVote and CheckQuorum on. Leases.Spans is called for each command of a
-	// user, not for log entries; a coded entry writes every key. Leases.Served is not used.
-	// docs/roster-leases.md names the loads that gain by leases.
+	// user, not for log entries; a coded entry writes every key. Leases.Served is not used, and
+	// Leases.Tick is Config.TickInterval if 0. docs/roster-leases.md names the loads that gain by leases.
 	Leases *raft.Leases
 	// Clock is the clock of Leases and Coding, read when the replica takes an input. A nil Clock
 	// without Leases is the time of the replica's inputs; a nil Clock with Leases is a clock that

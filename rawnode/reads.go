@@ -61,18 +61,17 @@ const (
 type ReadPolicy = replica.ReadPolicy
 
 // ReadIndex is the policy for linearizable reads: the read sees every command acknowledged
-// anywhere before the read. The leader confirms the read, by a round of heartbeats for all
-// waiting reads, or by its lease if ReplicaConfig.ReadOnly says so. With
-// ReplicaConfig.Leases, ReadIndex is the cheapest linearizable policy: see [AtResponder].
-// If the leader does not answer for a quarter of an election timeout, or none is known, but was
+// anywhere before the read. The leader confirms the read by a round of heartbeats for all
+// waiting reads. With ReplicaConfig.Leases, ReadIndex is [AtResponder].
+// If the leader does not answer for a quarter of an election timeout, or if no leader is known, but was
 // since the start of the Host, a majority is asked, as for [QuorumRead], and then both in turns.
 type ReadIndex = replica.ReadIndex
 
 // AtResponder is the policy for linearizable reads that this node answers from its own
 // state, without a message, if it is a responder of the keys by roster leases
 // (ReplicaConfig.Leases), or leads and has its lease. Otherwise, and after a short wait
-// (raft.Leases.Hold), the leader is asked, and then a majority, as for [ReadIndex]. Where
-// leases are off it is [ReadIndex].
+// (raft.Leases.Hold), the leader is asked, and then a majority, as for [ReadIndex]. The two
+// policies differ by their names in metrics only.
 type AtResponder = replica.AtResponder
 
 // LeaderLease is the policy for linearizable reads that the leader vouches for, also

@@ -50,9 +50,8 @@ import (
 type StateMachine interface {
 	// Load returns the index of the state that survived the last run, and the host's bytes as of
 	// that index. An empty state machine returns 0 and nil. The returned state counts as durable:
-	// Load syncs, before Load returns, a state that may be in the caches of the operating system
-	// only, for example after a process was killed. The host calls Load once, before any other
-	// method.
+	// after a process was killed, a state may be in the caches of the operating system only, so Load
+	// syncs the state before it returns. The host calls Load once, before any other method.
 	Load() (applied uint64, host []byte, err error)
 
 	// Apply applies the commands of b in order and brings the state to b.Index, in one step as seen
@@ -69,14 +68,16 @@ type StateMachine interface {
 	// host closes the view.
 	Snapshot() (Snapshot, error)
 
-	// Restore replaces the state by that of a snapshot, durably, and in one step: after a
-	// crash the state is the old one or the new one. After an error it is the old one, with which the host goes on, or all
-	// later calls of Apply fail. Restore must read body up to
-	// io.EOF, because only io.EOF shows that body is whole; Restore returns any other error of
-	// body, and the state stays unchanged. The host drops the unread rest of body when Restore
-	// returns. A Restore that takes nothing for Config.SnapshotTimeout gets an error from
-	// body. A host's snapshots are of a higher index than the state; TakeBack of package weft, without a host,
-	// goes back to a lower one, and so does Durable.
+	// Restore replaces the state by the snapshot's, durably and in one step: after a crash the state is the
+	// old one or the new one. Restore must read body up to io.EOF, because only io.EOF shows that body is
+	// whole. After any other error of body Restore returns this error and leaves the state unchanged. If Restore
+	// reads nothing for Config.SnapshotTimeout, body returns an error.
+	//
+	// After an error of Restore the host goes on with the old state. A state machine that has lost the old
+	// state fails all later calls of Apply.
+	//
+	// A host's snapshot has a higher index than the state. TakeBack of package weft, which has no host, restores a
+	// lower index, and Durable then returns the lower index.
 	Restore(meta SnapshotMeta, body io.Reader) error
 }
 
@@ -107,9 +108,9 @@ type Querier interface {
 // ResultEncoder is an optional interface of a [StateMachine] whose results are to reach callers at gateways. A
 // result of the type []byte, and nil, need none.
 type ResultEncoder interface {
-	// EncodeResult returns the bytes of a result of Apply, at most 8 MiB and 1 MiB less than the transport takes, and depends
-	// on nothing else. The error says why there are none. EncodeResult may be called by another goroutine than Apply, at
-	// the same time, and must not wait.
+	// EncodeResult returns a result of Apply as bytes, which depend on the result alone. They are at most 8 MiB, and at
+	// most the transport's largest message less 1 MiB. An error says why the result has no bytes. Another goroutine may
+	// call EncodeResult while Apply runs, and EncodeResult must not wait.
 	EncodeResult(result any) ([]byte, error)
 }
 

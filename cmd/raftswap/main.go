@@ -7,8 +7,8 @@
 //	raftswap shim DIR      write a module that is upstream by name and Weft by content
 //	raftswap imports DIR   show (or, with -w, make) the import swap in a host's sources
 //
-// docs/adopt.md says which of the two suits whom. Both look at the go.mod of the
-// host that DIR is in, and say if its library has another API than Weft.
+// docs/adopt.md says which hosts each way is for. Both commands read the go.mod of the
+// host around DIR, and warn if the host's version of the library has another API than Weft.
 package main
 
 import (

@@ -133,8 +133,8 @@ func (r *Replica) toApply(a *Apply, c *pendingCall, ac appliedCall) {
 	a.calls = append(a.calls, ac)
 }
 
-// emitConfChange puts a change of the member set into force. It holds from here
-// on for the core, and from the step's end on for what the state machine keeps.
+// emitConfChange puts a change of the member set into force: in the core at once, and in the host's bytes,
+// which the state machine keeps, at the end of the step.
 func (r *Replica) emitConfChange(a *Apply, e *pb.Entry, at logMark, fresh bool) error {
 	cc, err := confChange(e)
 	if err != nil {
@@ -147,7 +147,7 @@ func (r *Replica) emitConfChange(a *Apply, e *pb.Entry, at logMark, fresh bool) 
 		if !r.origins.admit(env.id, env.floor) {
 			r.count.DuplicateBatches++
 			r.outbox.superseded(own)
-			return nil // all replicas leave it out
+			return nil // all replicas leave the change out
 		}
 	}
 	conf := pb.EnsureConfState(proto.Clone(r.core.ApplyConfChange(cc)).(*pb.ConfState))

@@ -107,8 +107,8 @@ type stream struct {
 	due    time.Duration
 }
 
-// node is a replica with its stages. What waits in appends and applies is done
-// when the cluster lets it.
+// node is a replica with its stages. Writes in appends and commands in applies wait until the
+// cluster carries them out.
 type node struct {
 	r       *Replica
 	local   *LocalReads // nil without leases

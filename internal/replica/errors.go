@@ -27,7 +27,7 @@ var (
 
 	ErrNoBytes   = errors.New("the command was applied, and its result cannot be brought to a gateway; implement EncodeResult at the state machine")
 	ErrQuery     = errors.New("the state machine answers with an error")
-	ErrNoQueries = errors.New("the state machine takes no queries; implement Query")
+	ErrNoQueries = errors.New("the state machine takes no queries; implement rawnode.Querier, with weft.Replicate state.Querier, or set GroupOptions.Query of package pebblestate")
 
 	ErrInvalid      = errors.New("rawnode: invalid configuration")
 	ErrState        = errors.New("rawnode: log and state machine do not fit together")

@@ -60,8 +60,8 @@ func PrepareLog(cfg Config) (*storage.Write, error) {
 	return caughtUp(cfg, hs, last)
 }
 
-// FirstState describes the empty state behind which the log of a new group begins. A state machine that has been given
-// nothing says index 0 and no host's bytes of it.
+// FirstState describes the empty state behind which the log of a new group begins. A state machine that has
+// applied nothing returns index 0 and no host's bytes in its place.
 func FirstState(log Log) (SnapshotMeta, error) {
 	_, conf, err := log.InitialState()
 	h := firstState(conf)

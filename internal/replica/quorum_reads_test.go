@@ -107,10 +107,9 @@ func TestReadsGoToAMajorityWhenTheLeaderIsDead(t *testing.T) {
 	})
 }
 
-// Node 3 has applied nothing since the members were {1, 2, 3}, and the group has moved on
-// to {1, 4, 5}. Nodes 2 and 3 are a majority of what node 3 goes by, and have none of what was
-// committed since. The rule about the configuration finds that: both have the change that
-// removed node 2.
+// Node 3 has applied nothing since the members were {1, 2, 3}, and the members are now {1, 4, 5}. Nodes 2 and 3 are a
+// majority of the members that node 3 knows, and lack every entry committed since. The rule about the configuration
+// finds the mistake, because both nodes have the change that removed node 2 in their logs.
 func TestQuorumReadOfFormerMembersDoesNotEnd(t *testing.T) {
 	c := newCluster(t, Weft, 1, 2, 3)
 	c.elect(1)

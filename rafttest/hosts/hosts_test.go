@@ -48,8 +48,8 @@ func runSeeds(t *testing.T, opts options, n uint64) (total result) {
 	return total
 }
 
-// runLibraries runs n seeds with each library in a kind of host, and adds up what they reached.
-// They are enough to reach all if neither flags nor -run chose fewer.
+// runLibraries runs n seeds with each library in a kind of host, and adds the counts of events to total. The seeds are
+// enough for each event to have happened, unless flags or -run chose fewer seeds or libraries.
 func runLibraries(t *testing.T, kind kind, libs []library, opts options, n uint64, total *result) (enough bool) {
 	enough = *oneSeed == 0 && !testing.Short() && (*seedCount == 0 || *seedCount >= n)
 	for _, lib := range libs {
@@ -67,8 +67,8 @@ func runLibraries(t *testing.T, kind kind, libs []library, opts options, n uint6
 	return enough
 }
 
-// TestHosts runs both hosts with each library through faults, and looks whether
-// everything happened that can.
+// TestHosts runs both hosts with each library through faults, and requires that each
+// event which can happen has happened.
 func TestHosts(t *testing.T) {
 	var all result
 	enough := true
@@ -81,7 +81,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// leasedLibraries are what the suite runs with roster leases in a kind of host.
+// leasedLibraries are the libraries that the suite runs with roster leases in a kind of host.
 func leasedLibraries(kind kind) (libs []library) {
 	for _, lib := range []library{weft(), coded(kind)} {
 		libs = append(libs, leased(lib, kind, false, 0), leased(lib, kind, true, 0))

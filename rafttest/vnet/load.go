@@ -24,8 +24,8 @@ type LoadOptions struct {
 	Clients int
 	// Pause is how long a client of a closed loop rests between two proposals.
 	Pause time.Duration
-	// Rate is how many proposals there are a second, at random times (a Poisson
-	// process) whatever is done by then: an open loop.
+	// Rate is the number of proposals a second, at random times (a Poisson process). They do
+	// not wait for earlier proposals: an open loop.
 	Rate float64
 	// Sizes are the sizes of payloads, each as likely; a size listed twice is
 	// twice as likely. At least 8 bytes.

@@ -4,6 +4,7 @@
 package state_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -110,4 +111,20 @@ func TestOtherLimitsOfSessionsThanBeforeAreRefused(t *testing.T) {
 	require.NoError(t, snap.Close())
 	require.Equal(t, []rawnode.Setting{{Name: "session limits", Value: "1 sessions of 1 results in 100 bytes"}}, other.Settings())
 	require.NoError(t, other.Close())
+}
+
+// contextual answers queries in the form of rawnode.Querier, with a context, which no machine in memory has.
+type contextual struct{ *tally }
+
+func (contextual) Query(context.Context, []byte) ([]byte, error) { return nil, nil }
+
+func TestErrorOfAMachineWithoutQueriesNamesTheFormOfQuery(t *testing.T) {
+	m, err := state.OpenMemory(func() contextual { return contextual{newTally()} }, state.Options{FS: vfs.NewMem(), Dir: "state"})
+	require.NoError(t, err)
+	_, _, err = m.Load()
+	require.NoError(t, err)
+	_, err = m.Query(t.Context(), nil)
+	require.ErrorIs(t, err, rawnode.ErrNoQueries)
+	require.ErrorContains(t, err, "state.Querier")
+	require.NoError(t, m.Close())
 }

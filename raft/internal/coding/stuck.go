@@ -78,12 +78,11 @@ func (s *stuckMembers) mostFor(to uint64) uint64 {
 	return most
 }
 
-// holdsBack reports whether new entries are held back from a member that has been
-// stuck for so many election timeouts: for one and not for one, for two and not for
-// two, for four and so on, up to a bound. So a snapshot that takes a host long covers,
-// in a span that is long enough, all entries that were sent until the snapshot is
-// ready; and a member without which nothing is committed stops commits for half of the
-// time, and not for all of the time.
+// holdsBack reports whether new entries are held back from a member that has been stuck for
+// this number of election timeouts. Spans with and without new entries alternate, and grow: one
+// election timeout each, then two, then four, up to 64. While entries are held back, the end of the
+// member's log stands still, so even a slow host's snapshot reaches this end in one of the longer spans. A
+// member without which nothing commits stops commits for half of the time only.
 func holdsBack(timeouts int) bool {
 	n := uint(timeouts) + 2
 	span := min(uint(1)<<(bits.Len(n)-1), 128)

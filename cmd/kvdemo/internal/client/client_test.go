@@ -242,6 +242,7 @@ func TestDeadline(t *testing.T) {
 				require.ErrorIs(t, err, errUnavailable, "a read has no unknown outcome")
 				if c.node.answer != nil {
 					require.ErrorContains(t, err, "the node's words")
+					require.ErrorContains(t, err, "name more of them with --endpoints", "a node may refuse alone, as its disk is full")
 				}
 			})
 		})

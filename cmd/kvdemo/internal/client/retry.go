@@ -147,7 +147,7 @@ func (c *Client) expired(ctx context.Context, doubt error, refusals []error) err
 	case !connected && len(reasons) == len(refusals):
 		return fmt.Errorf("%w (%s): check that nodes run there, as after kvdemo demo --serve, or name others with --endpoints", errUnavailable, said)
 	}
-	return fmt.Errorf("%w (%s): check that a majority of the nodes is up, or allow more time", errUnavailable, said)
+	return fmt.Errorf("%w (%s): check that a majority of the nodes is up, name more of them with --endpoints, or allow more time", errUnavailable, said)
 }
 
 // attempt makes the call at endpoint i, leaving time for the endpoints behind

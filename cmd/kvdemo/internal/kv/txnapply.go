@@ -130,8 +130,8 @@ func (w *writer) actDeadline(a *parsedAction, r *ActionResult) (err error) {
 	return errors.Join(w.event(EventDeadline, a.key, nil), w.setDeadline(a.key, a.deadline))
 }
 
-// wantsDeadline reports whether a key that has the deadline now, 0 for none, is to get
-// another.
+// wantsDeadline reports whether a key gets another deadline. Its present deadline is now; 0 is
+// none.
 func (f ActionFlags) wantsDeadline(deadline, now int64) bool {
 	never := now == 0
 	return (f&IfAbsent == 0 || never) && (f&IfPresent == 0 || !never) &&

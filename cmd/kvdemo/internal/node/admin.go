@@ -199,8 +199,8 @@ func (a *admin) table(ctx context.Context) (table, error) {
 	return a.n.readTable()
 }
 
-// known returns an error if there is no node of that id, and never was, as of now: a node that joins knows no
-// members at first.
+// known returns an error if the cluster never had a node of this id. It first catches up, because a node that
+// joins knows no members yet.
 func (a *admin) known(ctx context.Context, id uint64) error {
 	if err := a.catchUp(ctx); err != nil {
 		return err

@@ -68,7 +68,7 @@ func (w *wish) name(span leases.Span, nodes []leases.NodeID) error {
 	return nil
 }
 
-// unname takes back what is wanted for a span, or all, of some nodes, or all.
+// unname removes nodes from the wish for a span: nil stands for all spans, and no nodes for all nodes.
 func (w *wish) unname(span *leases.Span, nodes []leases.NodeID) (found bool) {
 	var rest []leases.Want
 	for _, o := range w.Wanted {
@@ -85,14 +85,14 @@ func (w *wish) unname(span *leases.Span, nodes []leases.NodeID) (found bool) {
 	return found
 }
 
-// toldWish is what the leader of a group at this node was told, and in which term.
+// toldWish is the wish that the leader of a group at this node has heard, and the term in which it heard.
 type toldWish struct {
 	term uint64
 	text string
 }
 
-// tellWish tells the leaders at this node who is wanted, in each term once, and again
-// when the wish is another.
+// tellWish tells each leader at this node which responders are wanted, once in each term, and
+// again after the wish has changed.
 func (n *node) tellWish(ctx context.Context, t table) {
 	if t.wish == nil || !n.cfg.Leases {
 		return

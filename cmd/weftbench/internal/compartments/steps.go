@@ -181,8 +181,8 @@ func At(cells []Cell, step string, clients int) *Cell {
 // shares of reads among the calls of a mix.
 var mixReads = []float64{0, 0.5, 0.9, 0.99}
 
-// mixPlans are deployments for mixes: members alone, with readers, and with gateways, at which a read costs the gateway and its
-// home a read each; and members that are responders.
+// mixPlans are deployments for mixes of reads and writes: members alone, with readers, with gateways, and as responders. A read
+// through a gateway costs the work of a read at the gateway and at its home.
 func mixPlans() []Plan {
 	return []Plan{{}, {Readers: 3}, {Readers: 6}, {Gateways: 8}, {Gateways: 8, Policy: replica.QuorumRead{}}, {Leases: true}, {Gateways: 8, Leases: true}}
 }

@@ -113,8 +113,8 @@ func (b *Bench) checked() string {
 type Result struct {
 	Tables []lab.Table
 	Charts []svg.Chart
-	// Worst is the largest factor by which the best safe side is better than Weft, and Where the
-	// cell; Factor and Of are the same with all sides. 0: the row has no such comparison.
+	// Worst is the largest factor by which the best safe side is better than Weft, and Where names
+	// its cell. Factor and Of are the factor and the cell among all sides, safe or not. 0: the row has no such comparison.
 	Worst, Factor float64
 	Where, Of     string
 	// Beside is how many times as good as each side Weft is, from the worst cell to the best.

@@ -44,15 +44,15 @@ var (
 	}
 )
 
-// servers are so many members, of which some have failed.
+// servers are the members of a group, and the number of failed members among them.
 type servers struct{ nodes, failed int }
 
 // near is how far the ratios of processes and of the simulation may lie apart.
 const near = 1.25
 
-// byProcesses runs values of 64 and 256 KB by processes of kvdemo that send at most 100 Mbit/s each, and in a simulation
-// of the same, with the processor that all share. The links bound both, so the ratios are to be compared. Both know the
-// load after their first rounds: processes stay up, and the simulation runs on.
+// byProcesses runs values of 64 and 256 KB twice: by processes of kvdemo that send at most 100 Mbit/s each, and in a
+// simulation of these processes and of the processor that they share. The links are the limit of both, so the two ratios
+// can be compared. Processes and simulation run on from round to round, so the policy knows the load after the first rounds.
 func byProcesses(k kind, groups ...servers) func(*Bench) (*Result, error) {
 	return func(b *Bench) (*Result, error) {
 		t := lab.Table{
