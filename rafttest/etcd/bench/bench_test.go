@@ -175,7 +175,7 @@ func TestReportSaysWhoLoses(t *testing.T) {
 	s.Rows[0].Cells[1].Failed, s.Rows[0].Cells[2].Restless = 2, 1
 	require.Equal(t, "etcd v3.7.3, unedited, on Weft with coding, 5 members on links of 100 Mbit/s, 16 clients: 300 puts/s of\n"+
 		"64 KB, where etcd as released takes 100.\n"+
-		"It loses most at 3 members, links without a bound, 1 KB x 1: 70% of the puts.", s.Headline(cfg))
+		"At worst it takes 70% of the puts of etcd as released: 3 members, links without a bound, 1 KB x 1.", s.Headline(cfg))
 	got := s.Section(cfg).Markdown()
 	for _, says := range []string{
 		s.Headline(cfg),

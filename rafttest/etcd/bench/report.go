@@ -245,7 +245,7 @@ func (s *Store) Headline(cfg Config) string {
 		members, linkName(link), clients, list(ours), list(sizes), list(theirs))
 	worst := slices.MinFunc(s.Rows, func(x, y *Row) int { return cmp.Compare(x.ratio(last, 0), y.ratio(last, 0)) })
 	if x := worst.ratio(last, 0); x < 1-noise {
-		return h + fmt.Sprintf("\nIt loses most at %s: %.0f%% of the puts.", worst.Load, 100*x)
+		return h + fmt.Sprintf("\nAt worst it takes %.0f%% of the puts of etcd as released: %s.", 100*x, worst.Load)
 	}
 	return h + fmt.Sprintf("\nNowhere does it take fewer puts, by more than %.0f%%.", 100*noise)
 }
