@@ -51,9 +51,11 @@ func (r *Replica) receive(m wire.Message) error {
 	case wire.Query:
 		return r.receiveQuery(m.From, b)
 	case wire.Fill: // passes the messages of its class, which wait for it
-		return r.receiveFill(m.From, b)
+		err := r.naming.filled(m.From, b)
+		r.Resolve()
+		return err
 	case wire.Want:
-		r.receiveWant(m.From, b)
+		r.naming.wanted(m.From, b)
 		return nil
 	case wire.Proposal:
 		if !members.Has(r.host.conf, m.From) && r.inbox.crowded(m.From) {
@@ -77,6 +79,35 @@ func (r *Replica) receive(m wire.Message) error {
 	r.heard[m.From] = r.ticks
 	m, resolved, err := r.resolving.offer(m, r.now, r.cfg.Stopwatch)
 	return errors.Join(err, r.resolved(m, resolved))
+}
+
+// receiveNamed takes a message with names to its lane: joined, or to wait.
+func (r *Replica) receiveNamed(m wire.Message, n wire.Named) error {
+	if r.resolving.resolver == nil {
+		r.naming.startTaking()
+		r.resolving.resolver = &r.naming
+	}
+	t := r.naming.taker
+	if t == nil {
+		return fmt.Errorf("%w: this node resolves messages in another way", ErrBadMessage)
+	}
+	joined, ok, ask, err := t.Arrive(m.From, n, r.naming.kept, r.ticks)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrBadMessage, err)
+	}
+	if ok {
+		r.cfg.Names.joined(m, joined)
+		m.Body = joined
+	}
+	m, resolved, err := r.resolving.offer(m, r.now, r.cfg.Stopwatch)
+	if err != nil {
+		t.Forget(n)
+		return err
+	}
+	if ask != nil {
+		r.post(ask.To, ask.Body)
+	}
+	return r.resolved(m, resolved)
 }
 
 // arrived lets a message arrive that is through the resolve stage.
@@ -122,12 +153,12 @@ func (r *Replica) arrived(m wire.Message) error {
 			return nil // whoever asks asks again; a follower's core would pass it on
 		}
 		r.repeats.answered(b.Message)
-		r.acked(b.Message)
+		r.naming.acked(b.Message)
 		r.catching.acked(b.Message)
 		if b.GetType() == pb.MsgAppResp && b.GetReject() {
 			r.holding.letGo(m.From) // it lacks entries
 		}
-		r.passOn(b.Message)
+		r.naming.saw(b.Message)
 		if !r.intake.admits(b.Message) {
 			return nil // sent again when this node can write
 		}
@@ -138,7 +169,11 @@ func (r *Replica) arrived(m wire.Message) error {
 	case wire.Verdict:
 		r.outbox.receiveVerdict(b)
 	case wire.Lack:
-		return r.receiveLack(m.From, b)
+		gone, err := r.naming.lacked(m.From, b)
+		if gone {
+			r.Unreachable(m.From)
+		}
+		return err
 	case wire.LogEnd:
 		r.receiveLogEnd(m.From, b)
 	case wire.Transfer:
@@ -176,7 +211,7 @@ func (r *Replica) Resolve() {
 	if len(r.resolving.lanes) == 0 || r.err != nil {
 		return
 	}
-	r.askLeaders()
+	r.naming.askLeaders()
 	r.resolving.again(r.now, r.cfg.Stopwatch, func(m wire.Message, resolved Resolution) {
 		if r.resolved(m, resolved) != nil {
 			r.count.BadMessages++

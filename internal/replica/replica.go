@@ -82,8 +82,8 @@ type Replica struct {
 	// restore, or 0.
 	restoring uint64
 
-	home   *home  // nil: no gateway has come
-	relay  *relay // nil: this node has no zone, the group has had no learners, and no member has wanted data
+	home   *home // nil: no gateway has come
+	naming naming
 	writes writes
 	keep   retention
 }
@@ -106,11 +106,8 @@ func New(cfg Config) (*Replica, error) {
 	r.audience = audience{facts: f, holding: &r.holding}
 	r.settings = newAgreement(f, post)
 	r.placing = placing{facts: f, around: r, weight: cfg.LeaderWeight}
-	if cfg.Names != nil && cfg.Bundle == nil {
-		r.sends.bundler = newNameGiver(&r.placing)
-	}
-	if cfg.Names != nil && cfg.Names.Zone != nil && cfg.Names.Zone(cfg.ID) != "" {
-		r.relay = newRelay(f, post)
+	if r.naming = newNaming(&r.placing, &r.outbox, post); r.naming.giver != nil {
+		r.sends.bundler = &r.naming
 	}
 	if err := r.loadHostState(); err != nil {
 		return nil, err
@@ -219,7 +216,7 @@ func (r *Replica) Tick(now time.Duration) {
 	r.audience.look(r.leaseState)
 	r.attend()
 	r.Resolve()
-	r.relay.answer()
+	r.naming.answer()
 	r.inbox.answer()
 	r.postRaft(r.acks.late(r.ticks))
 	r.expire()
@@ -358,10 +355,7 @@ func (r *Replica) Unreachable(peer uint64) {
 	r.catching.leave(peer)
 	r.holding.letGo(peer)
 	r.settings.cutOff(peer)
-	if t, ok := r.resolving.resolver.(*nameTaker); ok {
-		t.Lost(peer)
-		r.askLeaders()
-	}
+	r.naming.lost(peer)
 	r.dirty = true
 }
 

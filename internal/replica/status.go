@@ -63,6 +63,9 @@ func (r *Replica) Unaddressed(members []uint64) (added bool) {
 	return added
 }
 
+// NameCounts returns what the replica has done with names.
+func (r *Replica) NameCounts() NameCounts { return r.naming.counts() }
+
 // Fail puts the replica out of service.
 func (r *Replica) Fail(err error) { r.fail(err) }
 
@@ -81,7 +84,9 @@ func (r *Replica) Brief() Status {
 func (r *Replica) Status() Status {
 	s := r.Brief()
 	s.FirstMembers, s.Settings, s.Coding, s.Leases = r.founding.nodes(), r.settings.misfits(), r.coding.state(), r.leaseState()
-	r.countNames(&s.Counters)
+	n := r.naming.counts()
+	s.Counters.NamedBytes, s.Counters.RelayedBytes, s.Counters.PassedBytes, s.Counters.NamesLacked = n.Saved, n.Relayed, n.PassedBytes, n.Filled+n.Gone
+	s.Counters.JoinedAppends = r.holding.joined
 	s.Weight, _ = r.placing.weightOf(r.cfg.ID)
 	if !r.leads() {
 		return s
