@@ -86,7 +86,6 @@ func (r *Replica) Status() Status {
 	s.FirstMembers, s.Settings, s.Coding, s.Leases = r.founding.nodes(), r.settings.misfits(), r.coding.state(), r.leaseState()
 	n := r.naming.counts()
 	s.Counters.NamedBytes, s.Counters.RelayedBytes, s.Counters.PassedBytes, s.Counters.NamesLacked = n.Saved, n.Relayed, n.PassedBytes, n.Filled+n.Gone
-	s.Counters.JoinedAppends = r.holding.joined
 	s.Weight, _ = r.placing.weightOf(r.cfg.ID)
 	if !r.leads() {
 		return s
