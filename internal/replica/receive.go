@@ -132,7 +132,7 @@ func (r *Replica) arrived(m wire.Message) error {
 		if wire.AboutUnits(b.Message) && r.coding.core == nil {
 			return nil // a member that codes has not heard that this one does not
 		}
-		if wire.AboutLeases(b.Message) && r.leasing == nil {
+		if wire.AboutLeases(b.Message) && r.leasing.core == nil {
 			return nil // a member with leases gets none from this one
 		}
 		if b.GetType() == pb.MsgTimeoutNow && r.stalled != nil {

@@ -50,7 +50,7 @@ type Replica struct {
 	founding  founding
 	settings  agreement
 	coding    coding
-	leasing   leasingCore // nil without leases
+	leasing   leasing
 	resolving resolveStage
 	sends     sendStage
 
@@ -121,10 +121,10 @@ func New(cfg Config) (*Replica, error) {
 	coreConfig := cfg.core(view)
 	coreConfig.Pace = &r.catching
 	if cfg.Coding != nil || cfg.Leases != nil {
-		coreConfig.Clock, r.skew = replicaClock{r}, replicaClock{r}.Now()
+		coreConfig.Clock, r.skew = replicaClock{f}, replicaClock{f}.Now()
 	}
 	r.coding.configure(&r.cfg, &coreConfig)
-	r.leases(&coreConfig)
+	r.leasing.configure(&r.cfg, &coreConfig, r.reads.served)
 	core, err := cfg.Core(coreConfig)
 	if err != nil {
 		return nil, fmt.Errorf("start the core: %w", err)
@@ -137,7 +137,7 @@ func New(cfg Config) (*Replica, error) {
 	if err := r.coding.start(&r.cfg, core); err != nil {
 		return nil, err
 	}
-	if err := r.startLeases(); err != nil {
+	if err := r.leasing.start(&r.cfg, core); err != nil {
 		return nil, err
 	}
 	if r.last, err = cfg.Log.LastIndex(); err != nil {
@@ -151,7 +151,7 @@ func New(cfg Config) (*Replica, error) {
 	r.state = core.State()
 	r.outbox = newOutbox(&r.calls, r, r.host.origins.boot(cfg.ID))
 	r.inbox = inbox{facts: f, around: r, bornTerm: r.state.Term}
-	r.reads = newBarrier(f, r, r.leasing != nil, r.outbox.boot)
+	r.reads = newBarrier(f, r, r.leasing.core != nil, r.outbox.boot)
 	r.keep = newRetention(f)
 	r.catching = catchingUp{facts: f, kept: &r.keep}
 	r.dirty = true
@@ -196,7 +196,7 @@ func (r *Replica) presentSnapshot() *pb.SnapshotMetadata {
 // back and measures deadlines.
 func (r *Replica) Tick(now time.Duration) {
 	r.At(now)
-	r.skew = replicaClock{r}.Now() - r.now
+	r.skew = replicaClock{&r.facts}.Now() - r.now
 	r.ticks++
 	r.count.Ticks++
 	r.stall.look(&r.writes)
@@ -213,7 +213,7 @@ func (r *Replica) Tick(now time.Duration) {
 	}
 	r.placing.tick()
 	r.catching.tick()
-	r.audience.look(r.leaseState)
+	r.audience.look(r.leasing.state)
 	r.attend()
 	r.Resolve()
 	r.naming.answer()

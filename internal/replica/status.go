@@ -83,7 +83,7 @@ func (r *Replica) Brief() Status {
 // Status returns a copy of the replica's view of itself and its group.
 func (r *Replica) Status() Status {
 	s := r.Brief()
-	s.FirstMembers, s.Settings, s.Coding, s.Leases = r.founding.nodes(), r.settings.misfits(), r.coding.state(), r.leaseState()
+	s.FirstMembers, s.Settings, s.Coding, s.Leases = r.founding.nodes(), r.settings.misfits(), r.coding.state(), r.leasing.state()
 	n := r.naming.counts()
 	s.Counters.NamedBytes, s.Counters.RelayedBytes, s.Counters.PassedBytes, s.Counters.NamesLacked = n.Saved, n.Relayed, n.PassedBytes, n.Filled+n.Gone
 	s.Weight, _ = r.placing.weightOf(r.cfg.ID)
