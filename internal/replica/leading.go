@@ -99,9 +99,6 @@ func (r *Replica) transferTo(to uint64) {
 	r.dirty = true
 }
 
-// heirs returns the voters that this leader could hand over to, the best first.
-func (r *Replica) heirs(voters []uint64) []uint64 { return r.placing.heirs(voters) }
-
 // Stalled gives the reason why the log or the state machine has no room, or nil once both
 // have room again, and returns the reason in force, which may be another: see lateness. Waiting
 // writes are the driver's work: the driver goes on trying, and calls AppendDone when the writes

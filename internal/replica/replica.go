@@ -105,7 +105,7 @@ func New(cfg Config) (*Replica, error) {
 	r.holding = holding{longest: holdFor(&r.cfg), maxBytes: r.cfg.MaxAppendBytes}
 	r.audience = audience{facts: f, holding: &r.holding}
 	r.settings = newAgreement(f, post)
-	r.placing = placing{facts: f, around: r, weight: cfg.LeaderWeight}
+	r.placing = placing{facts: f, losses: &r.losses, around: r, weight: cfg.LeaderWeight}
 	if r.naming = newNaming(&r.placing, &r.outbox, post); r.naming.giver != nil {
 		r.sends.bundler = &r.naming
 	}
@@ -130,9 +130,9 @@ func New(cfg Config) (*Replica, error) {
 		return nil, fmt.Errorf("start the core: %w", err)
 	}
 	r.core, r.facts.core = core, core
-	r.changes = changes{facts: f, changer: core, around: r, founding: &r.founding}
+	r.changes = changes{facts: f, changer: core, around: r, founding: &r.founding, placing: &r.placing}
 	r.losses = losses{facts: f, postRaft: r.postRaft}
-	r.stall, r.intake = stalling{facts: f, around: r}, intake{facts: f}
+	r.stall, r.intake = stalling{facts: f, placing: &r.placing, transferTo: r.transferTo}, intake{facts: f}
 	r.rivals = rivals{facts: f}
 	if err := r.coding.start(&r.cfg, core); err != nil {
 		return nil, err
@@ -391,5 +391,3 @@ func (r *Replica) SetLeaderWeight(setting int) { r.placing.weight = setting }
 func (r *Replica) unsettled() bool {
 	return r.stalled != nil || len(r.moves.wanted) > 0 || r.changes.leaving.tried > 0
 }
-
-func (r *Replica) logLost(id uint64) bool { return r.losses.lost[id] }
