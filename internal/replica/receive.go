@@ -177,7 +177,8 @@ func (r *Replica) arrived(m wire.Message) error {
 	case wire.LogEnd:
 		r.receiveLogEnd(m.From, b)
 	case wire.Transfer:
-		r.receiveTransfer(b)
+		r.drain()
+		r.moves.receive(b)
 	default:
 		return fmt.Errorf("%w: a %v does not belong here", ErrBadMessage, m.Kind())
 	}

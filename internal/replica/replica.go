@@ -133,7 +133,7 @@ func New(cfg Config) (*Replica, error) {
 	r.changes = changes{facts: f, changer: core, around: r, founding: &r.founding, placing: &r.placing}
 	r.losses = losses{facts: f, postRaft: r.postRaft}
 	r.stall, r.intake = stalling{facts: f, placing: &r.placing, transferTo: r.transferTo}, intake{facts: f}
-	r.rivals = rivals{facts: f}
+	r.rivals, r.moves = rivals{facts: f}, transfers{calls: &r.calls, transferTo: r.transferTo, post: post}
 	if err := r.coding.start(&r.cfg, core); err != nil {
 		return nil, err
 	}
@@ -240,7 +240,7 @@ func (r *Replica) Flush(now time.Duration) Output {
 	if r.err == nil {
 		r.reads.start()
 	}
-	r.moveLeadership()
+	r.moves.move()
 	if r.err == nil {
 		r.stall.handOver()
 	}
