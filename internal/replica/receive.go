@@ -120,7 +120,7 @@ func (r *Replica) arrived(m wire.Message) error {
 		err := r.checkLog(b.Message)
 		if b.GetType() == pb.MsgHeartbeat && b.GetTerm() >= r.state.Term && !r.leads() {
 			if lost := r.losses.heartbeat(b.Message, err == nil); lost != nil {
-				r.fail(lost)
+				r.Fail(lost)
 			}
 		}
 		if err != nil {

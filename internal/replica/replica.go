@@ -205,7 +205,7 @@ func (r *Replica) Tick(now time.Duration) {
 		r.tickCore()
 	}
 	if err := r.founding.introduce(); err != nil {
-		r.fail(err)
+		r.Fail(err)
 	}
 	r.settings.tell()
 	if r.heir.due(&r.facts, r.placing.byWeight) || r.rivals.again() {
@@ -258,8 +258,8 @@ func (r *Replica) Flush(now time.Duration) Output {
 // Err returns nil, or why the replica is out of service.
 func (r *Replica) Err() error { return r.err }
 
-// fail puts the replica out of service.
-func (r *Replica) fail(err error) {
+// Fail puts the replica out of service.
+func (r *Replica) Fail(err error) {
 	if r.err == nil {
 		r.err = err
 	}
@@ -269,7 +269,7 @@ func (r *Replica) fail(err error) {
 // and writes must not leave, because they may rest on a write that failed.
 func (r *Replica) giveUpIfFailed() {
 	if err := r.core.Err(); err != nil {
-		r.fail(err)
+		r.Fail(err)
 	}
 	if r.err == nil {
 		return

@@ -66,9 +66,6 @@ func (r *Replica) Unaddressed(members []uint64) (added bool) {
 // NameCounts returns what the replica has done with names.
 func (r *Replica) NameCounts() NameCounts { return r.naming.counts() }
 
-// Fail puts the replica out of service.
-func (r *Replica) Fail(err error) { r.fail(err) }
-
 // Brief is Status without what has to be gathered: members' progress, settings and first members, coding, leases and weights.
 func (r *Replica) Brief() Status {
 	now := r.core.State()
