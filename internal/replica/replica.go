@@ -109,10 +109,11 @@ func New(cfg Config) (*Replica, error) {
 	if r.naming = newNaming(&r.placing, &r.outbox, post); r.naming.giver != nil {
 		r.sends.bundler = &r.naming
 	}
-	if err := r.loadHostState(); err != nil {
+	var err error
+	if r.host, err = startState(&r.cfg); err != nil {
 		return nil, err
 	}
-	r.origins = r.host.origins
+	r.emitted, r.applied, r.origins = r.host.at, r.host.mark(), r.host.origins
 	r.founding = founding{facts: f, post: post, firstMembers: foundedBy(r.origins), strangers: map[uint64]stranger{}}
 	view := logView{Storage: cfg.Log, present: r.presentSnapshot, durable: func() uint64 { return r.keep.durable }}
 	if cfg.Applied > 0 {
@@ -156,30 +157,6 @@ func New(cfg Config) (*Replica, error) {
 	r.catching = catchingUp{facts: f, kept: &r.keep}
 	r.dirty = true
 	return r, core.Err()
-}
-
-// loadHostState finds out what the state machine starts from.
-func (r *Replica) loadHostState() error {
-	if r.cfg.Applied > 0 {
-		h, err := decodeHostState(r.cfg.HostState)
-		if err != nil {
-			return err
-		}
-		r.host, r.emitted, r.applied = h, h.at, h.mark()
-		return nil
-	}
-	_, conf, err := r.cfg.Log.InitialState()
-	if err != nil {
-		return fmt.Errorf("read the log's state: %w", err)
-	}
-	r.host = &hostState{conf: pb.EnsureConfState(conf), origins: originTable{}}
-	if first, err := r.cfg.Log.FirstIndex(); err != nil {
-		return fmt.Errorf("read the log's first index: %w", err)
-	} else if first-1 == firstMark.index {
-		r.host = firstState(conf)
-		r.emitted, r.applied = firstMark, r.host.mark()
-	}
-	return nil
 }
 
 // presentSnapshot returns the snapshot that the present state could be sent as, or nil. A
