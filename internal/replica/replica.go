@@ -134,6 +134,7 @@ func New(cfg Config) (*Replica, error) {
 	r.changes = changes{facts: f, changer: core, around: r, founding: &r.founding, placing: &r.placing}
 	r.losses = losses{facts: f, postRaft: r.postRaft}
 	r.stall, r.intake = stalling{facts: f, placing: &r.placing, transferTo: r.transferTo}, intake{facts: f}
+	r.heir = succession{facts: f, placing: &r.placing}
 	r.rivals, r.moves = rivals{facts: f}, transfers{calls: &r.calls, transferTo: r.transferTo, post: post}
 	if err := r.coding.start(&r.cfg, core); err != nil {
 		return nil, err
@@ -185,7 +186,7 @@ func (r *Replica) Tick(now time.Duration) {
 		r.Fail(err)
 	}
 	r.settings.tell()
-	if r.heir.due(&r.facts, r.placing.byWeight) || r.rivals.again() {
+	if r.heir.due() || r.rivals.again() {
 		_ = r.Campaign() // the core's random wait goes on if it does not
 	}
 	r.placing.tick()
@@ -327,7 +328,7 @@ func (r *Replica) step(m *pb.Message) {
 // Unreachable reports a dropped message or a broken connection to a peer.
 func (r *Replica) Unreachable(peer uint64) {
 	r.core.ReportUnreachable(peer)
-	r.heir.lost(&r.facts, peer)
+	r.heir.lost(peer)
 	r.acks.lost(peer)
 	r.catching.leave(peer)
 	r.holding.letGo(peer)
