@@ -51,6 +51,7 @@ type Replica struct {
 	settings  agreement
 	coding    coding
 	leasing   leasing
+	naming    naming
 	resolving resolveStage
 	sends     sendStage
 
@@ -83,7 +84,6 @@ type Replica struct {
 	restoring uint64
 
 	home   *home // nil: no gateway has come
-	naming naming
 	writes writes
 	keep   retention
 }
