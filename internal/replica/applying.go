@@ -6,6 +6,7 @@ package replica
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -45,7 +46,7 @@ func (r *Replica) emitStep(entries []*pb.Entry, responses []*pb.Message) (rest [
 		if err := r.emitEntry(&a, e); err != nil {
 			// Applying less, or something else, than other replicas do would
 			// be worse than not going on.
-			r.fail(fmt.Errorf("index %d, term %d: %w", e.GetIndex(), e.GetTerm(), err))
+			r.Fail(fmt.Errorf("index %d, term %d: %w", e.GetIndex(), e.GetTerm(), err))
 			return nil
 		}
 		if slices.ContainsFunc(a.Batch.Commands[first:], marked.Is) {
@@ -121,16 +122,15 @@ func (r *Replica) emitCommands(a *Apply, at logMark, data []byte, fresh bool) er
 		if len(own.calls) != len(env.commands) {
 			break // a withdrawn batch: nobody waits
 		}
-		r.toApply(a, c, appliedCall{pendingCall: c, index: at.index, result: first + i})
+		a.take(appliedCall{pendingCall: c, index: at.index, result: first + i}, r.now)
 	}
 	return nil
 }
 
-// toApply moves a call to a step of the state machine.
-func (r *Replica) toApply(a *Apply, c *pendingCall, ac appliedCall) {
-	c.open, c.waiting = true, waitApply
-	c.committed = r.now
-	a.calls = append(a.calls, ac)
+// take moves a call to a step of the state machine.
+func (a *Apply) take(c appliedCall, now time.Duration) {
+	c.open, c.waiting, c.committed = true, waitApply, now
+	a.calls = append(a.calls, c)
 }
 
 // emitConfChange puts a change of the member set into force: in the core at once, and in the host's bytes,
@@ -160,7 +160,7 @@ func (r *Replica) emitConfChange(a *Apply, e *pb.Entry, at logMark, fresh bool) 
 	r.host.conf = conf
 	if own != nil {
 		for _, c := range own.calls {
-			r.toApply(a, c, appliedCall{pendingCall: c, index: at.index, result: -1, value: conf})
+			a.take(appliedCall{pendingCall: c, index: at.index, result: -1, value: conf}, r.now)
 		}
 	}
 	return nil

@@ -23,7 +23,7 @@ func TestCallPastItsDeadlineIsRefused(t *testing.T) {
 		learner := (&pb.ConfChange{Type: pb.ConfChangeAddLearnerNode.Enum(), NodeId: new(uint64(3))}).AsV2()
 		begun := []func(Call){
 			func(call Call) { r.Propose(call, []byte("late"), c.now) },
-			func(call Call) { r.ReadAt(call, Local{}, c.now) },
+			func(call Call) { r.ReadWith(call, ReadOptions{Policy: Local{}}, c.now) },
 			func(call Call) { r.ProposeConfChange(call, learner, c.now) },
 			func(call Call) { r.ForceConfChange(call, learner, c.now) },
 			func(call Call) { r.TransferLeader(call, 2, c.now) },

@@ -33,7 +33,6 @@ func (m *changesModel) Members() (tracker.Config, map[uint64]tracker.Progress) {
 func (m *changesModel) State() CoreState                       { return m.state }
 func (m *changesModel) ProposeConfChange(pb.ConfChangeI) error { m.made = true; return nil }
 func (m *changesModel) TransferLeader(to uint64)               {}
-func (m *changesModel) heirs([]uint64) []uint64                { return nil }
 
 func (m *changesModel) askLogEnd(to, number uint64) {
 	if m.alive[to] {

@@ -178,7 +178,7 @@ func (ch *chaos) act() {
 	case 5, 6, 7, 8:
 		ch.calls++
 		ch.reads[ch.calls] = ch.acked
-		n.r.Read(ch.calls, ch.now+30*tick)
+		n.r.ReadWith(ch.calls, ReadOptions{}, ch.now+30*tick)
 	default:
 		ch.calls++
 		command := fmt.Sprintf("%d", ch.calls)

@@ -11,6 +11,11 @@
 // Simulators run a replica as it is; rawnode.Host runs one with goroutines, queues, a disk
 // and a network.
 //
+// A dozen files have the methods of Replica, the ways through it: requests, reads, queries, leasing and snapshots take calls;
+// receive, polling and replica take messages and time; leading, sending, appending and applying say what is to be done. Each
+// other file is about a part: a value with the facts, its own state, and a few functions of what is around it. No part
+// names Replica.
+//
 // A [Gateway] has the users' side of a replica, and no core: it takes commands and queries for a group of which it has no
 // replica.
 //

@@ -96,6 +96,9 @@ type guestEntry struct {
 	first, n int               // which of the step's results
 }
 
+// queryID names a query of a gateway.
+type queryID struct{ from, life, number uint64 }
+
 func (h *home) find(id uint64) (i int, g *guest) {
 	i, ok := slices.BinarySearchFunc(h.guests, id, func(g *guest, id uint64) int { return cmp.Compare(g.id, id) })
 	if !ok {

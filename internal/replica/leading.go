@@ -4,9 +4,6 @@
 package replica
 
 import (
-	"fmt"
-	"slices"
-
 	"google.golang.org/protobuf/proto"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -53,54 +50,11 @@ func (r *Replica) appendProposal(p wire.Proposal) wire.Verdict {
 	return wire.Verdict{Outcome: wire.Accepted, Index: r.last, Term: r.state.Term}
 }
 
-// TransferLeader asks for a voter to become leader. The call ends when the voter leads. A
-// failed transfer leaves the old leader; so a call that timed out may have moved leadership
-// or not.
-func (r *Replica) TransferLeader(call Call, to uint64, deadline Deadline) {
-	const op = "transfer leader"
-	err := r.admits(deadline)
-	if !slices.Contains(r.host.conf.GetVoters(), to) {
-		err = fmt.Errorf("%w: %d; the voters are %v", ErrNotMember, to, r.host.conf.GetVoters())
-	}
-	if err != nil {
-		r.refuseNow(call, op, err)
-		return
-	}
-	c := r.begin(call, op, deadline, fmt.Sprintf("node %d to become leader", to))
-	r.moves.wanted = append(r.moves.wanted, wantedLeader{to, c})
-	r.moves.due = true
-}
-
-// moveLeadership hands over as wished, or passes a wish on to the leader.
-func (r *Replica) moveLeadership() {
-	switch to, ok := r.moves.next(&r.facts, r.finish); {
-	case !ok:
-	case r.leads():
-		r.count.HandOversAsked++
-		r.transferTo(to)
-	default:
-		r.post(r.state.Lead, wire.Transfer{Term: r.state.Term, Transferee: to})
-	}
-}
-
-// receiveTransfer takes a wish that another node passed on to the leader.
-func (r *Replica) receiveTransfer(t wire.Transfer) {
-	r.drain()
-	if !r.leads() || t.Term != r.state.Term || !slices.Contains(r.host.conf.GetVoters(), t.Transferee) {
-		return // it will be asked again, of whoever leads then
-	}
-	r.count.HandOversAsked++
-	r.transferTo(t.Transferee)
-}
-
 // transferTo asks the core to hand leadership over.
 func (r *Replica) transferTo(to uint64) {
 	r.core.TransferLeader(to)
 	r.dirty = true
 }
-
-// heirs returns the voters that this leader could hand over to, the best first.
-func (r *Replica) heirs(voters []uint64) []uint64 { return r.placing.heirs(voters) }
 
 // Stalled gives the reason why the log or the state machine has no room, or nil once both
 // have room again, and returns the reason in force, which may be another: see lateness. Waiting

@@ -24,33 +24,45 @@ type leasingCore interface {
 	RetireLeases(yes bool) error
 }
 
-// leases completes the core's configuration, if this node is to have leases.
-func (r *Replica) leases(cfg *raft.Config) {
-	if r.cfg.Leases == nil {
+// leasing is a replica's part in roster leases. Without them core is nil.
+type leasing struct{ core leasingCore }
+
+// configure completes the core's configuration, if this node is to have leases. served hears of the reads that a lease answers.
+func (l *leasing) configure(cfg *Config, core *raft.Config, served func(context []byte, leads bool)) {
+	if cfg.Leases == nil {
 		return
 	}
-	own := *r.cfg.Leases
-	own.Served = r.reads.served
-	if own.Spans != nil {
+	own := *cfg.Leases
+	own.Served = served
+	if spans := own.Spans; spans != nil {
 		clear := 0
-		if r.cfg.Coding != nil {
-			clear = r.cfg.Coding.ClearPrefix
+		if cfg.Coding != nil {
+			clear = cfg.Coding.ClearPrefix
 		}
-		own.Spans = func(data []byte) []leases.Span { return spansOf(data, clear, r.cfg.Leases.Spans) }
+		own.Spans = func(data []byte) []leases.Span { return spansOf(data, clear, spans) }
 	}
-	cfg.Leases = &own
+	core.Leases = &own
 }
 
-// startLeases looks whether the core has leases, if it should.
-func (r *Replica) startLeases() error {
-	if r.cfg.Leases == nil {
+// start looks whether the core has leases, if it should.
+func (l *leasing) start(cfg *Config, core Core) error {
+	if cfg.Leases == nil {
 		return nil
 	}
 	var ok bool
-	if r.leasing, ok = r.core.(leasingCore); !ok {
+	if l.core, ok = core.(leasingCore); !ok {
 		return fmt.Errorf("%w: Leases is set, and the core has none; want the core Weft, or no Leases", ErrInvalid)
 	}
 	return nil
+}
+
+// state returns nil without leases.
+func (l *leasing) state() *raft.LeaseStatus {
+	if l.core == nil {
+		return nil
+	}
+	s := l.core.LeaseStatus()
+	return &s
 }
 
 // spansOf returns the keys that an entry writes, as the host says of each of its
@@ -75,7 +87,7 @@ func spansOf(data []byte, clear int, of func([]byte) []leases.Span) []leases.Spa
 // askCore asks for the index of a round, by its name.
 func (r *Replica) askCore(q question, context []byte) {
 	r.dirty = true
-	if r.leasing == nil {
+	if r.leasing.core == nil {
 		r.core.ReadIndex(context)
 		return
 	}
@@ -94,7 +106,7 @@ func (r *Replica) askCore(q question, context []byte) {
 	if err != nil {
 		spans = nil // cannot be, and every key is never wrong
 	}
-	r.leasing.ReadIndexSpans(context, spans...)
+	r.leasing.core.ReadIndexSpans(context, spans...)
 }
 
 // SetResponders says, at the leader, which nodes are to answer reads of which keys by
@@ -103,43 +115,34 @@ func (r *Replica) askCore(q question, context []byte) {
 // whole group. Errors: raft.ErrNoLeases, leases.ErrNotLeader, leases.ErrMalformed. Flush
 // follows, as after any input.
 func (r *Replica) SetResponders(wanted []leases.Want, tuner ...leases.TunerMode) error {
-	return r.leaseCall(func() error { return r.leasing.SetResponders(wanted, tuner...) })
+	return r.leaseCall(func() error { return r.leasing.core.SetResponders(wanted, tuner...) })
 }
 
 // RetireLeases switches roster leases off for all members, or on again, at the leader.
 // When Status().Leases.Retired is true there, members may be restarted without leases.
 // Errors: raft.ErrNoLeases, leases.ErrNotLeader. Flush follows, as after any input.
 func (r *Replica) RetireLeases(yes bool) error {
-	return r.leaseCall(func() error { return r.leasing.RetireLeases(yes) })
+	return r.leaseCall(func() error { return r.leasing.core.RetireLeases(yes) })
 }
 
 func (r *Replica) leaseCall(do func() error) error {
 	switch {
 	case r.err != nil:
 		return fmt.Errorf("%w: %w", ErrFailed, r.err)
-	case r.leasing == nil:
+	case r.leasing.core == nil:
 		return raft.ErrNoLeases
 	}
 	r.dirty = true
 	return do()
 }
 
-// leaseState returns nil without leases.
-func (r *Replica) leaseState() *raft.LeaseStatus {
-	if r.leasing == nil {
-		return nil
-	}
-	s := r.leasing.LeaseStatus()
-	return &s
-}
-
 // replicaClock is the time that a core goes by: the clock of the configuration, which is
 // read when it is asked for, or else the time of the replica's inputs.
-type replicaClock struct{ r *Replica }
+type replicaClock struct{ *facts }
 
 // Fit returns why the clock of the configuration is not fit for leases, if the clock knows.
 func (c replicaClock) Fit() error {
-	if clock, ok := c.r.cfg.Clock.(interface{ Fit() error }); ok {
+	if clock, ok := c.cfg.Clock.(interface{ Fit() error }); ok {
 		return clock.Fit()
 	}
 	return nil
@@ -147,8 +150,8 @@ func (c replicaClock) Fit() error {
 
 // Now implements raft.Clock.
 func (c replicaClock) Now() time.Duration {
-	if clock := c.r.cfg.Clock; clock != nil {
+	if clock := c.cfg.Clock; clock != nil {
 		return clock.Now()
 	}
-	return c.r.now
+	return c.now
 }

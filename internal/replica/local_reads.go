@@ -163,7 +163,7 @@ func (l *LocalReads) Settle(r *Replica) {
 	r.count.ReadsByRoster += roster
 	r.count.ReadsByLease += lease
 	r.count.ReadsByPermit += roster + lease
-	r.leasing.CountPermittedReads(roster, lease, l.tuned())
+	r.leasing.core.CountPermittedReads(roster, lease, l.tuned())
 }
 
 // tuned takes what was counted for the tuner, in the order of spans.
@@ -187,8 +187,8 @@ func (l *LocalReads) tuned() []leases.Usage {
 // Permit returns what the leases permit now, given the last result or nil: nothing, if the
 // replica is out of service.
 func (r *Replica) Permit(former *leases.Permit) *leases.Permit {
-	if r.err != nil || r.leasing == nil {
+	if r.err != nil || r.leasing.core == nil {
 		return nil
 	}
-	return r.leasing.LeasePermit(former)
+	return r.leasing.core.LeasePermit(former)
 }

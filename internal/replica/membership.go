@@ -40,6 +40,7 @@ type changes struct {
 	changer  changedCore
 	around   aroundChanges
 	founding *founding
+	placing  *placing
 
 	leaving   parting
 	inquiries inquiries
@@ -53,8 +54,6 @@ type changedCore interface {
 
 // aroundChanges is what changes need of what is around them.
 type aroundChanges interface {
-	// heirs returns those of some voters that may lead next, the best first.
-	heirs(voters []uint64) []uint64
 	askLogEnd(to, number uint64)
 	postRaft(*pb.Message)
 }
@@ -230,7 +229,7 @@ func (c *changes) parts(next tracker.Config) bool {
 	if c.leaving.tried > 0 && c.ticks-c.leaving.lastAt <= uint64(c.cfg.ElectionTick) {
 		return true
 	}
-	heirs := c.around.heirs(next.Voters[0].Slice())
+	heirs := c.placing.heirs(next.Voters[0].Slice())
 	if len(heirs) == 0 {
 		return false
 	}

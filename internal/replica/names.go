@@ -4,9 +4,6 @@
 package replica
 
 import (
-	"time"
-
-	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/internal/names"
 	"github.com/weftraft/weft/internal/wire"
 )
@@ -38,78 +35,6 @@ type NameCounts struct {
 	names.GiverCounts
 	names.TakerCounts
 	names.RelayCounts
-}
-
-// nameGiver is the Bundler of a replica that gives names.
-type nameGiver struct {
-	*facts
-	names.Giver
-}
-
-func newNameGiver(p *placing) *nameGiver {
-	g := &nameGiver{facts: p.facts, Giver: names.Giver{Announced: p.cfg.Names.Announced, Batch: plainBatchOf, Whole: func(data []byte) bool {
-		_, coded := ecraft.Detect(data)
-		return !coded
-	}}}
-	if p.cfg.Names.Zone != nil {
-		g.Zones, g.Runs = newZones(p), p.cfg.Names.Runs
-	}
-	return g
-}
-
-// plainBatchOf returns the id of the batch that is an entry's data, if the batch is a node's, and the
-// entry is not coded.
-func plainBatchOf(node uint64, data []byte) (wire.CommandID, bool) {
-	env, _, err := decodeHead(data)
-	if err != nil || env.id.Origin != node {
-		return wire.CommandID{}, false
-	}
-	_, coded := ecraft.Detect(data)
-	return env.id, !coded
-}
-
-// Bundle implements Bundler.
-func (g *nameGiver) Bundle(turn []wire.Message, _ time.Duration) (send, dropped []wire.Message) {
-	if g.Idle() {
-		return turn, nil
-	}
-	g.Turn(turn)
-	for i, m := range turn {
-		turn[i] = g.Name(m, g.ticks)
-		if _, ok := turn[i].Body.(wire.Named); ok && g.cfg.Names.Named != nil {
-			g.cfg.Names.Named(turn[i], m.Body.(wire.Raft))
-		}
-	}
-	return turn, nil
-}
-
-// nameTaker is the Resolver of a replica that has met names.
-type nameTaker struct {
-	*facts
-	names.Taker
-}
-
-func newNameTaker(f *facts) *nameTaker {
-	hedge := uint64(max(2, f.cfg.ElectionTick/5))
-	return &nameTaker{f, names.Taker{Self: f.cfg.ID, Patience: uint64(f.cfg.ElectionTick), Hedge: hedge}}
-}
-
-// Resolve implements Resolver.
-func (t *nameTaker) Resolve(m wire.Message, _ time.Duration) (wire.Message, Resolution) {
-	n, ok := m.Body.(wire.Named)
-	if !ok {
-		return m, asResolved
-	}
-	joined, ok, waits := t.Taker.Resolve(n, t.ticks)
-	switch {
-	case waits:
-		return m, asUnresolved
-	case !ok:
-		return m, asDropped
-	}
-	t.cfg.Names.joined(m, joined)
-	m.Body = joined
-	return m, asResolved
 }
 
 func (n *Names) joined(m wire.Message, whole wire.Raft) {

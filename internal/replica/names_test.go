@@ -361,7 +361,7 @@ func TestStrangerIsPassedNothing(t *testing.T) {
 	sends := r.Flush(c.now).Sends
 	require.Len(t, sends, 1)
 	require.Equal(t, wire.Fill{Term: 1, Number: 1}, sends[0].Body)
-	require.Nil(t, r.relay)
+	require.Nil(t, r.naming.relay)
 }
 
 // All that a leader may have in flight to a node may wait for a slow relay, beside the memory of messages.

@@ -27,6 +27,7 @@ import (
 // follower that waits is one whose timer is slow.
 type placing struct {
 	*facts
+	losses *losses
 	around aroundPlacing
 
 	judge    placement.Judge
@@ -50,7 +51,6 @@ type placing struct {
 type aroundPlacing interface {
 	// unsettled reports whether leadership is on the move for another reason, or is about to be.
 	unsettled() bool
-	logLost(id uint64) bool
 	post(to uint64, body wire.Body)
 	transferTo(to uint64)
 }
@@ -223,7 +223,7 @@ func (p *placing) candidates() (own placement.Member, others []placement.Member)
 			continue
 		}
 		its, ok := progress[id]
-		m.Fit = ok && counts && !f.Stalled && !its.IsLearner && its.State == tracker.StateReplicate && its.Match+p.cfg.MaxPromoteLag >= p.last && p.reachable(id) && !p.around.logLost(id)
+		m.Fit = ok && counts && !f.Stalled && !its.IsLearner && its.State == tracker.StateReplicate && its.Match+p.cfg.MaxPromoteLag >= p.last && p.reachable(id) && !p.losses.lost[id]
 		others = append(others, m)
 	}
 	return own, others

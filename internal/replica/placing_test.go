@@ -194,7 +194,7 @@ func TestStalledLeaderTriesMembersOfWeightZeroLast(t *testing.T) {
 	p := newPlaced(t, Weft, 0, -1, 0, -1, 0)
 	p.elect(1)
 	p.serve(3 * electionTicks)
-	heirs := p.nodes[1].r.heirs([]uint64{1, 2, 3, 4, 5})
+	heirs := p.nodes[1].r.placing.heirs([]uint64{1, 2, 3, 4, 5})
 	slices.Sort(heirs[:2])
 	require.Equal(t, []uint64{3, 5}, heirs[:2])
 }

@@ -68,6 +68,25 @@ func FirstState(log Log) (SnapshotMeta, error) {
 	return SnapshotMeta{Index: h.at.index, Host: h.encode()}, err
 }
 
+// startState returns what the state machine starts from.
+func startState(cfg *Config) (*hostState, error) {
+	if cfg.Applied > 0 {
+		return decodeHostState(cfg.HostState)
+	}
+	_, conf, err := cfg.Log.InitialState()
+	if err != nil {
+		return nil, fmt.Errorf("read the log's state: %w", err)
+	}
+	first, err := cfg.Log.FirstIndex()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the log's first index: %w", err)
+	case first-1 == firstMark.index:
+		return firstState(conf), nil
+	}
+	return &hostState{conf: pb.EnsureConfState(conf), origins: originTable{}}, nil
+}
+
 func firstState(conf *pb.ConfState) *hostState {
 	h := &hostState{at: firstMark, conf: pb.EnsureConfState(conf), origins: originTable{}}
 	h.origins.setFirst(conf.GetVoters(), 0)

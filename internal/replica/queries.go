@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/raft"
 )
 
 // maxQueryTime bounds what is believed of a gateway's patience.
@@ -25,9 +27,6 @@ var queryPolicies = map[wire.QueryPolicy]func(q wire.Query) ReadPolicy{
 	},
 	wire.QueryLocal: func(wire.Query) ReadPolicy { return Local{} },
 }
-
-// queryID names a query of a gateway.
-type queryID struct{ from, life, number uint64 }
 
 // receiveQuery takes a gateway's query, as a read, unless it is one that the gateway asks again.
 func (r *Replica) receiveQuery(from uint64, q wire.Query) error {
@@ -103,4 +102,12 @@ func (r *Replica) atHome() *home {
 		r.home = &home{facts: &r.facts, post: r.post, boot: r.reads.boot, queries: map[queryID]struct{}{}}
 	}
 	return r.home
+}
+
+// attend tells the leader at each tick that this learner is the home of gateways, which wait for what it applies: the question
+// where the log ends stands for a read, and nobody waits for its answer.
+func (r *Replica) attend() {
+	if r.home != nil && len(r.home.guests) > 0 && r.state.Lead != raft.None && !r.leads() && members.Learns(r.host.conf, r.cfg.ID) {
+		r.askLogEnd(r.state.Lead, 0)
+	}
 }

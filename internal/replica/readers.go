@@ -76,14 +76,3 @@ func (a *audience) asks(id uint64) {
 	a.askedAt[id] = a.ticks
 	a.holding.letGo(id)
 }
-
-// JoinedAppends returns how many appends to readers have left with the one before.
-func (r *Replica) JoinedAppends() uint64 { return r.holding.joined }
-
-// attend tells the leader at each tick that this learner is the home of gateways, which wait for what it applies: the question
-// where the log ends stands for a read, and nobody waits for its answer.
-func (r *Replica) attend() {
-	if r.home != nil && len(r.home.guests) > 0 && r.state.Lead != raft.None && !r.leads() && members.Learns(r.host.conf, r.cfg.ID) {
-		r.askLogEnd(r.state.Lead, 0)
-	}
-}

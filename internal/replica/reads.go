@@ -9,14 +9,6 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
-// Read is ReadAt with the policy [ReadIndex].
-func (r *Replica) Read(call Call, deadline Deadline) { r.ReadAt(call, ReadIndex{}, deadline) }
-
-// ReadAt is ReadWith for a read of every key.
-func (r *Replica) ReadAt(call Call, policy ReadPolicy, deadline Deadline) {
-	r.ReadWith(call, ReadOptions{Policy: policy}, deadline)
-}
-
 // ReadWith takes a read of a user. The read ends when this node's state machine has applied
 // the index given by the policy; the user then reads the state machine. Done.Read names the
 // ground of the read.

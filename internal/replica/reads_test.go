@@ -17,7 +17,7 @@ import (
 // read begins a read at a node.
 func (c *cluster) read(id uint64, policy ReadPolicy) Call {
 	c.calls++
-	c.nodes[id].r.ReadAt(c.calls, policy, c.now+20*tick)
+	c.nodes[id].r.ReadWith(c.calls, ReadOptions{Policy: policy}, c.now+20*tick)
 	return c.calls
 }
 

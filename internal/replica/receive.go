@@ -51,9 +51,11 @@ func (r *Replica) receive(m wire.Message) error {
 	case wire.Query:
 		return r.receiveQuery(m.From, b)
 	case wire.Fill: // passes the messages of its class, which wait for it
-		return r.receiveFill(m.From, b)
+		err := r.naming.filled(m.From, b)
+		r.Resolve()
+		return err
 	case wire.Want:
-		r.receiveWant(m.From, b)
+		r.naming.wanted(m.From, b)
 		return nil
 	case wire.Proposal:
 		if !members.Has(r.host.conf, m.From) && r.inbox.crowded(m.From) {
@@ -79,6 +81,35 @@ func (r *Replica) receive(m wire.Message) error {
 	return errors.Join(err, r.resolved(m, resolved))
 }
 
+// receiveNamed takes a message with names to its lane: joined, or to wait.
+func (r *Replica) receiveNamed(m wire.Message, n wire.Named) error {
+	if r.resolving.resolver == nil {
+		r.naming.startTaking()
+		r.resolving.resolver = &r.naming
+	}
+	t := r.naming.taker
+	if t == nil {
+		return fmt.Errorf("%w: this node resolves messages in another way", ErrBadMessage)
+	}
+	joined, ok, ask, err := t.Arrive(m.From, n, r.naming.kept, r.ticks)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrBadMessage, err)
+	}
+	if ok {
+		r.cfg.Names.joined(m, joined)
+		m.Body = joined
+	}
+	m, resolved, err := r.resolving.offer(m, r.now, r.cfg.Stopwatch)
+	if err != nil {
+		t.Forget(n)
+		return err
+	}
+	if ask != nil {
+		r.post(ask.To, ask.Body)
+	}
+	return r.resolved(m, resolved)
+}
+
 // arrived lets a message arrive that is through the resolve stage.
 func (r *Replica) arrived(m wire.Message) error {
 	switch b := m.Body.(type) {
@@ -89,7 +120,7 @@ func (r *Replica) arrived(m wire.Message) error {
 		err := r.checkLog(b.Message)
 		if b.GetType() == pb.MsgHeartbeat && b.GetTerm() >= r.state.Term && !r.leads() {
 			if lost := r.losses.heartbeat(b.Message, err == nil); lost != nil {
-				r.fail(lost)
+				r.Fail(lost)
 			}
 		}
 		if err != nil {
@@ -101,7 +132,7 @@ func (r *Replica) arrived(m wire.Message) error {
 		if wire.AboutUnits(b.Message) && r.coding.core == nil {
 			return nil // a member that codes has not heard that this one does not
 		}
-		if wire.AboutLeases(b.Message) && r.leasing == nil {
+		if wire.AboutLeases(b.Message) && r.leasing.core == nil {
 			return nil // a member with leases gets none from this one
 		}
 		if b.GetType() == pb.MsgTimeoutNow && r.stalled != nil {
@@ -122,12 +153,12 @@ func (r *Replica) arrived(m wire.Message) error {
 			return nil // whoever asks asks again; a follower's core would pass it on
 		}
 		r.repeats.answered(b.Message)
-		r.acked(b.Message)
+		r.naming.acked(b.Message)
 		r.catching.acked(b.Message)
 		if b.GetType() == pb.MsgAppResp && b.GetReject() {
 			r.holding.letGo(m.From) // it lacks entries
 		}
-		r.passOn(b.Message)
+		r.naming.saw(b.Message)
 		if !r.intake.admits(b.Message) {
 			return nil // sent again when this node can write
 		}
@@ -138,11 +169,16 @@ func (r *Replica) arrived(m wire.Message) error {
 	case wire.Verdict:
 		r.outbox.receiveVerdict(b)
 	case wire.Lack:
-		return r.receiveLack(m.From, b)
+		gone, err := r.naming.lacked(m.From, b)
+		if gone {
+			r.Unreachable(m.From)
+		}
+		return err
 	case wire.LogEnd:
 		r.receiveLogEnd(m.From, b)
 	case wire.Transfer:
-		r.receiveTransfer(b)
+		r.drain()
+		r.moves.receive(b)
 	default:
 		return fmt.Errorf("%w: a %v does not belong here", ErrBadMessage, m.Kind())
 	}
@@ -176,7 +212,7 @@ func (r *Replica) Resolve() {
 	if len(r.resolving.lanes) == 0 || r.err != nil {
 		return
 	}
-	r.askLeaders()
+	r.naming.askLeaders()
 	r.resolving.again(r.now, r.cfg.Stopwatch, func(m wire.Message, resolved Resolution) {
 		if r.resolved(m, resolved) != nil {
 			r.count.BadMessages++

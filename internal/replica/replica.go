@@ -50,7 +50,8 @@ type Replica struct {
 	founding  founding
 	settings  agreement
 	coding    coding
-	leasing   leasingCore // nil without leases
+	leasing   leasing
+	naming    naming
 	resolving resolveStage
 	sends     sendStage
 
@@ -82,8 +83,7 @@ type Replica struct {
 	// restore, or 0.
 	restoring uint64
 
-	home   *home  // nil: no gateway has come
-	relay  *relay // nil: this node has no zone, the group has had no learners, and no member has wanted data
+	home   *home // nil: no gateway has come
 	writes writes
 	keep   retention
 }
@@ -105,17 +105,15 @@ func New(cfg Config) (*Replica, error) {
 	r.holding = holding{longest: holdFor(&r.cfg), maxBytes: r.cfg.MaxAppendBytes}
 	r.audience = audience{facts: f, holding: &r.holding}
 	r.settings = newAgreement(f, post)
-	r.placing = placing{facts: f, around: r, weight: cfg.LeaderWeight}
-	if cfg.Names != nil && cfg.Bundle == nil {
-		r.sends.bundler = newNameGiver(&r.placing)
+	r.placing = placing{facts: f, losses: &r.losses, around: r, weight: cfg.LeaderWeight}
+	if r.naming = newNaming(&r.placing, &r.outbox, post); r.naming.giver != nil {
+		r.sends.bundler = &r.naming
 	}
-	if cfg.Names != nil && cfg.Names.Zone != nil && cfg.Names.Zone(cfg.ID) != "" {
-		r.relay = newRelay(f, post)
-	}
-	if err := r.loadHostState(); err != nil {
+	var err error
+	if r.host, err = startState(&r.cfg); err != nil {
 		return nil, err
 	}
-	r.origins = r.host.origins
+	r.emitted, r.applied, r.origins = r.host.at, r.host.mark(), r.host.origins
 	r.founding = founding{facts: f, post: post, firstMembers: foundedBy(r.origins), strangers: map[uint64]stranger{}}
 	view := logView{Storage: cfg.Log, present: r.presentSnapshot, durable: func() uint64 { return r.keep.durable }}
 	if cfg.Applied > 0 {
@@ -124,23 +122,24 @@ func New(cfg Config) (*Replica, error) {
 	coreConfig := cfg.core(view)
 	coreConfig.Pace = &r.catching
 	if cfg.Coding != nil || cfg.Leases != nil {
-		coreConfig.Clock, r.skew = replicaClock{r}, replicaClock{r}.Now()
+		coreConfig.Clock, r.skew = replicaClock{f}, replicaClock{f}.Now()
 	}
 	r.coding.configure(&r.cfg, &coreConfig)
-	r.leases(&coreConfig)
+	r.leasing.configure(&r.cfg, &coreConfig, r.reads.served)
 	core, err := cfg.Core(coreConfig)
 	if err != nil {
 		return nil, fmt.Errorf("start the core: %w", err)
 	}
 	r.core, r.facts.core = core, core
-	r.changes = changes{facts: f, changer: core, around: r, founding: &r.founding}
+	r.changes = changes{facts: f, changer: core, around: r, founding: &r.founding, placing: &r.placing}
 	r.losses = losses{facts: f, postRaft: r.postRaft}
-	r.stall, r.intake = stalling{facts: f, around: r}, intake{facts: f}
-	r.rivals = rivals{facts: f}
+	r.stall, r.intake = stalling{facts: f, placing: &r.placing, transferTo: r.transferTo}, intake{facts: f}
+	r.heir = succession{facts: f, placing: &r.placing}
+	r.rivals, r.moves = rivals{facts: f}, transfers{calls: &r.calls, transferTo: r.transferTo, post: post}
 	if err := r.coding.start(&r.cfg, core); err != nil {
 		return nil, err
 	}
-	if err := r.startLeases(); err != nil {
+	if err := r.leasing.start(&r.cfg, core); err != nil {
 		return nil, err
 	}
 	if r.last, err = cfg.Log.LastIndex(); err != nil {
@@ -154,35 +153,11 @@ func New(cfg Config) (*Replica, error) {
 	r.state = core.State()
 	r.outbox = newOutbox(&r.calls, r, r.host.origins.boot(cfg.ID))
 	r.inbox = inbox{facts: f, around: r, bornTerm: r.state.Term}
-	r.reads = newBarrier(f, r, r.leasing != nil, r.outbox.boot)
+	r.reads = newBarrier(f, r, r.leasing.core != nil, r.outbox.boot)
 	r.keep = newRetention(f)
 	r.catching = catchingUp{facts: f, kept: &r.keep}
 	r.dirty = true
 	return r, core.Err()
-}
-
-// loadHostState finds out what the state machine starts from.
-func (r *Replica) loadHostState() error {
-	if r.cfg.Applied > 0 {
-		h, err := decodeHostState(r.cfg.HostState)
-		if err != nil {
-			return err
-		}
-		r.host, r.emitted, r.applied = h, h.at, h.mark()
-		return nil
-	}
-	_, conf, err := r.cfg.Log.InitialState()
-	if err != nil {
-		return fmt.Errorf("read the log's state: %w", err)
-	}
-	r.host = &hostState{conf: pb.EnsureConfState(conf), origins: originTable{}}
-	if first, err := r.cfg.Log.FirstIndex(); err != nil {
-		return fmt.Errorf("read the log's first index: %w", err)
-	} else if first-1 == firstMark.index {
-		r.host = firstState(conf)
-		r.emitted, r.applied = firstMark, r.host.mark()
-	}
-	return nil
 }
 
 // presentSnapshot returns the snapshot that the present state could be sent as, or nil. A
@@ -199,7 +174,7 @@ func (r *Replica) presentSnapshot() *pb.SnapshotMetadata {
 // back and measures deadlines.
 func (r *Replica) Tick(now time.Duration) {
 	r.At(now)
-	r.skew = replicaClock{r}.Now() - r.now
+	r.skew = replicaClock{&r.facts}.Now() - r.now
 	r.ticks++
 	r.count.Ticks++
 	r.stall.look(&r.writes)
@@ -208,18 +183,18 @@ func (r *Replica) Tick(now time.Duration) {
 		r.tickCore()
 	}
 	if err := r.founding.introduce(); err != nil {
-		r.fail(err)
+		r.Fail(err)
 	}
 	r.settings.tell()
-	if r.heir.due(&r.facts, r.placing.byWeight) || r.rivals.again() {
+	if r.heir.due() || r.rivals.again() {
 		_ = r.Campaign() // the core's random wait goes on if it does not
 	}
 	r.placing.tick()
 	r.catching.tick()
-	r.audience.look(r.leaseState)
+	r.audience.look(r.leasing.state)
 	r.attend()
 	r.Resolve()
-	r.relay.answer()
+	r.naming.answer()
 	r.inbox.answer()
 	r.postRaft(r.acks.late(r.ticks))
 	r.expire()
@@ -243,7 +218,7 @@ func (r *Replica) Flush(now time.Duration) Output {
 	if r.err == nil {
 		r.reads.start()
 	}
-	r.moveLeadership()
+	r.moves.move()
 	if r.err == nil {
 		r.stall.handOver()
 	}
@@ -261,8 +236,8 @@ func (r *Replica) Flush(now time.Duration) Output {
 // Err returns nil, or why the replica is out of service.
 func (r *Replica) Err() error { return r.err }
 
-// fail puts the replica out of service.
-func (r *Replica) fail(err error) {
+// Fail puts the replica out of service.
+func (r *Replica) Fail(err error) {
 	if r.err == nil {
 		r.err = err
 	}
@@ -272,7 +247,7 @@ func (r *Replica) fail(err error) {
 // and writes must not leave, because they may rest on a write that failed.
 func (r *Replica) giveUpIfFailed() {
 	if err := r.core.Err(); err != nil {
-		r.fail(err)
+		r.Fail(err)
 	}
 	if r.err == nil {
 		return
@@ -353,15 +328,12 @@ func (r *Replica) step(m *pb.Message) {
 // Unreachable reports a dropped message or a broken connection to a peer.
 func (r *Replica) Unreachable(peer uint64) {
 	r.core.ReportUnreachable(peer)
-	r.heir.lost(&r.facts, peer)
+	r.heir.lost(peer)
 	r.acks.lost(peer)
 	r.catching.leave(peer)
 	r.holding.letGo(peer)
 	r.settings.cutOff(peer)
-	if t, ok := r.resolving.resolver.(*nameTaker); ok {
-		t.Lost(peer)
-		r.askLeaders()
-	}
+	r.naming.lost(peer)
 	r.dirty = true
 }
 
@@ -397,5 +369,3 @@ func (r *Replica) SetLeaderWeight(setting int) { r.placing.weight = setting }
 func (r *Replica) unsettled() bool {
 	return r.stalled != nil || len(r.moves.wanted) > 0 || r.changes.leaving.tried > 0
 }
-
-func (r *Replica) logLost(id uint64) bool { return r.losses.lost[id] }

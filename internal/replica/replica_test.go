@@ -88,7 +88,7 @@ func TestMinority(t *testing.T) {
 		late := c.propose(1, "late")
 		c.calls++
 		read := c.calls
-		c.nodes[1].r.Read(read, c.now+100*tick)
+		c.nodes[1].r.ReadWith(read, ReadOptions{}, c.now+100*tick)
 		c.run(101)
 		require.ErrorIs(t, c.result(early).Err, ErrUnknown)
 		require.ErrorIs(t, c.result(early).Err, ErrTimeout)
@@ -203,7 +203,7 @@ func TestReadsShareARound(t *testing.T) {
 		c.settle()
 		require.NoError(t, c.result(write).Err)
 		for i := range 20 {
-			c.nodes[3].r.Read(Call(100+i), c.now+100*tick)
+			c.nodes[3].r.ReadWith(Call(100+i), ReadOptions{}, c.now+100*tick)
 		}
 		c.settle()
 		c.run(1)
@@ -233,7 +233,7 @@ func TestReadWaitsForApply(t *testing.T) {
 		n.appends = nil
 	}
 	require.NotEmpty(t, n.applies)
-	n.r.Read(50, c.now+100*tick)
+	n.r.ReadWith(50, ReadOptions{}, c.now+100*tick)
 	c.turn(n)
 	c.turn(n)
 	require.NotContains(t, c.done, Call(50))

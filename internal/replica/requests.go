@@ -33,6 +33,13 @@ func (r *Replica) ForceConfChange(call Call, cc *pb.ConfChangeV2, deadline Deadl
 	r.outbox.proposeConfChange(call, cc, deadline, true)
 }
 
+// TransferLeader asks for a voter to become leader. The call ends when the voter leads. A
+// failed transfer leaves the old leader; so a call that timed out may have moved leadership
+// or not.
+func (r *Replica) TransferLeader(call Call, to uint64, deadline Deadline) {
+	r.moves.ask(call, to, deadline)
+}
+
 func (r *Replica) leader() (id, term uint64) { return r.state.Lead, r.state.Term }
 func (r *Replica) callEnded(d Done)          { r.out.Done = append(r.out.Done, d) }
 

@@ -114,6 +114,7 @@ func (r *Replica) body(m *pb.Message) wire.Raft {
 func (r *Replica) sendTurn() {
 	var dropped []wire.Message
 	r.out.Sends = r.holding.turn(r.out.Sends, r.now, r.last)
+	r.count.JoinedAppends = r.holding.joined
 	r.out.Sends, dropped = r.sends.turn(r.out.Sends, r.now, r.cfg.Stopwatch)
 	for _, m := range dropped {
 		delete(r.repeats, m.To) // the message has not left

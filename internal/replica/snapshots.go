@@ -13,6 +13,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/internal/wire"
 )
 
@@ -96,8 +97,7 @@ func FetchHeader(to uint64, f wire.Fetch, meta SnapshotMeta) (*pb.Message, error
 	if snap.GetIndex() < f.Index {
 		return nil, fmt.Errorf("applied up to index %d, want %d", snap.GetIndex(), f.Index)
 	}
-	c := snap.GetConfState()
-	if !slices.Contains(slices.Concat(c.GetVoters(), c.GetLearners(), c.GetVotersOutgoing()), to) {
+	if !members.Has(snap.GetConfState(), to) {
 		return nil, fmt.Errorf("%w: node %d, as of index %d", ErrNotMember, to, snap.GetIndex())
 	}
 	return h, nil
@@ -206,7 +206,7 @@ func (r *Replica) SnapshotRestored(header *pb.Message, err error) {
 	}
 	h, err := decodeHostState(header.GetSnapshot().GetData())
 	if err != nil {
-		r.fail(err)
+		r.Fail(err)
 		return
 	}
 	r.count.SnapshotsInstalled++
@@ -229,7 +229,7 @@ func (r *Replica) SnapshotRestored(header *pb.Message, err error) {
 func (r *Replica) coreJumped(s *pb.Snapshot) {
 	h, err := decodeHostState(s.GetData())
 	if err != nil {
-		r.fail(err)
+		r.Fail(err)
 		return
 	}
 	if r.origins = h.origins; h.at.index == r.host.at.index {

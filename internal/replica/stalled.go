@@ -41,7 +41,8 @@ import (
 // Invariant: tried > 0 implies that facts.stalled is not nil; silent implies tried > 0.
 type stalling struct {
 	*facts
-	around aroundStalling
+	placing    *placing
+	transferTo func(to uint64)
 
 	full error // the driver's reason; a full disk is not late
 	lateness
@@ -54,13 +55,6 @@ type spell struct {
 	lastAt uint64 // tick of the last
 	ledAt  uint64 // tick at which this node has last heard of a leader, or of the beginning
 	silent bool   // a leader whose transfer has failed is silent: see silenced
-}
-
-// aroundStalling is what stalling needs of what is around it.
-type aroundStalling interface {
-	// heirs returns those of some voters that may lead next, the best first.
-	heirs(voters []uint64) []uint64
-	transferTo(to uint64)
 }
 
 // lastResort is the number of election timeouts without a leader before a stalled node
@@ -116,7 +110,7 @@ func (s *stalling) handOver() {
 			}
 		}
 	}
-	heirs := s.around.heirs(s.host.conf.GetVoters())
+	heirs := s.placing.heirs(s.host.conf.GetVoters())
 	if len(heirs) == 0 {
 		return
 	}
@@ -128,7 +122,7 @@ func (s *stalling) handOver() {
 	} else {
 		s.count.HandOversFull++
 	}
-	s.around.transferTo(to)
+	s.transferTo(to)
 }
 
 // quiet reports whether the core must not campaign at this tick: the core of a stalled node campaigns

@@ -42,11 +42,6 @@ func (m *stallModel) Members() (c tracker.Config, p map[uint64]tracker.Progress)
 	return c, p
 }
 
-// heirs returns the other voters, the longest log first.
-func (m *stallModel) heirs(voters []uint64) []uint64 {
-	return (&placing{facts: m.facts}).heirs(voters)
-}
-
 func (m *stallModel) transferTo(to uint64) { m.tried, m.triedAt = append(m.tried, to), m.ticks }
 
 // ahead reports whether a majority has what the log of node 1 has not, durably.
@@ -63,7 +58,7 @@ func TestStalledNodeIsNotInTheWay(t *testing.T) {
 		conf := &pb.ConfState{Voters: []uint64{1, 2, 3}}
 		f := &facts{cfg: Config{Settings: Settings{ID: 1, ElectionTick: timeout}}, heard: map[uint64]uint64{}, host: &hostState{conf: conf}}
 		m := &stallModel{facts: f, match: map[uint64]uint64{1: 0, 2: 0, 3: 0}}
-		f.core, m.s = m, stalling{facts: f, around: m}
+		f.core, m.s = m, stalling{facts: f, placing: &placing{facts: f}, transferTo: m.transferTo}
 		driver, led := error(nil), uint64(0)
 		check := func() {
 			late := driver == nil && m.w.durable < m.w.handedOut && f.ticks-m.answered > timeout
@@ -99,7 +94,7 @@ func TestStalledNodeIsNotInTheWay(t *testing.T) {
 			before, wasSilent := len(m.tried), m.s.silent
 			last := m.triedAt
 			m.s.handOver()
-			tries, order := len(m.tried) > before, m.heirs(conf.GetVoters())
+			tries, order := len(m.tried) > before, m.s.placing.heirs(conf.GetVoters())
 			due := f.stalled != nil && f.leads() && (before == 0 || f.ticks-last > timeout)
 			level := !m.ahead() && m.match[1] < f.last
 			vain := m.ahead() && before > 0 // nobody took over

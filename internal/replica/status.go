@@ -63,8 +63,8 @@ func (r *Replica) Unaddressed(members []uint64) (added bool) {
 	return added
 }
 
-// Fail puts the replica out of service.
-func (r *Replica) Fail(err error) { r.fail(err) }
+// NameCounts returns what the replica has done with names.
+func (r *Replica) NameCounts() NameCounts { return r.naming.counts() }
 
 // Brief is Status without what has to be gathered: members' progress, settings and first members, coding, leases and weights.
 func (r *Replica) Brief() Status {
@@ -80,8 +80,9 @@ func (r *Replica) Brief() Status {
 // Status returns a copy of the replica's view of itself and its group.
 func (r *Replica) Status() Status {
 	s := r.Brief()
-	s.FirstMembers, s.Settings, s.Coding, s.Leases = r.founding.nodes(), r.settings.misfits(), r.coding.state(), r.leaseState()
-	r.countNames(&s.Counters)
+	s.FirstMembers, s.Settings, s.Coding, s.Leases = r.founding.nodes(), r.settings.misfits(), r.coding.state(), r.leasing.state()
+	n := r.naming.counts()
+	s.Counters.NamedBytes, s.Counters.RelayedBytes, s.Counters.PassedBytes, s.Counters.NamesLacked = n.Saved, n.Relayed, n.PassedBytes, n.Filled+n.Gone
 	s.Weight, _ = r.placing.weightOf(r.cfg.ID)
 	if !r.leads() {
 		return s

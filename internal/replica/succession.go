@@ -21,6 +21,9 @@ import (
 // because followers hear of the leader; and where nothing breaks, or the first in line has
 // too short a log, the random wait ends as usual.
 type succession struct {
+	*facts
+	placing *placing
+
 	leader uint64 // a message to this leader was lost while it led; 0 once tried
 	at     uint64 // tick
 }
@@ -29,27 +32,27 @@ type succession struct {
 const successionStep = placement.TurnStep
 
 // lost notes a dropped message or a broken connection to a peer.
-func (s *succession) lost(f *facts, peer uint64) {
-	if peer == f.state.Lead && peer != f.cfg.ID {
-		*s = succession{leader: peer, at: f.ticks}
+func (s *succession) lost(peer uint64) {
+	if peer == s.state.Lead && peer != s.cfg.ID {
+		s.leader, s.at = peer, s.ticks
 	}
 }
 
 // due reports whether the leader is gone and it is this node's turn to campaign.
-func (s *succession) due(f *facts, byWeight func(voters []uint64)) bool {
+func (s *succession) due() bool {
 	gone := s.leader
-	if gone == 0 || gone != f.state.Lead || f.heard[gone] > s.at {
-		*s = succession{}
+	if gone == 0 || gone != s.state.Lead || s.heard[gone] > s.at {
+		s.leader = 0
 		return false
 	}
-	voters := slices.Sorted(slices.Values(f.host.conf.GetVoters()))
+	voters := slices.Sorted(slices.Values(s.host.conf.GetVoters()))
 	voters = slices.DeleteFunc(voters, func(id uint64) bool { return id == gone })
-	byWeight(voters)
-	turn := slices.Index(voters, f.cfg.ID)
-	silence := f.ticks - f.heard[gone]
-	if turn < 0 || silence <= uint64(f.cfg.ElectionTick+successionStep*turn) || f.state.Role != raft.StateFollower {
+	s.placing.byWeight(voters)
+	turn := slices.Index(voters, s.cfg.ID)
+	silence := s.ticks - s.heard[gone]
+	if turn < 0 || silence <= uint64(s.cfg.ElectionTick+successionStep*turn) || s.state.Role != raft.StateFollower {
 		return false
 	}
-	*s = succession{}
+	s.leader = 0
 	return true
 }

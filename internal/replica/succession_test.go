@@ -96,6 +96,6 @@ func TestNoSuccessionWithoutSilence(t *testing.T) {
 		require.Equal(t, term, c.nodes[1].r.state.Term)
 		require.True(t, c.nodes[1].r.leads())
 		c.run(1)
-		require.Zero(t, c.nodes[2].r.heir)
+		require.Zero(t, c.nodes[2].r.heir.leader)
 	})
 }

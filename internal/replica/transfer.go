@@ -4,13 +4,19 @@
 package replica
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
 )
 
 // transfers are wishes for a leader that have not come true.
 type transfers struct {
+	*calls
+	transferTo func(to uint64)
+	post       func(to uint64, body wire.Body)
+
 	wanted []wantedLeader
 	due    bool // the leader, or the wishes, are new
 	sentAt uint64
@@ -23,19 +29,51 @@ type wantedLeader struct {
 
 func (t *transfers) leaderChanged() { t.due = true }
 
-// next ends the wishes that came true, and returns the leader that is to be asked for now.
-func (t *transfers) next(f *facts, finish func(*pendingCall, Done)) (to uint64, ok bool) {
+// ask takes a wish of a user.
+func (t *transfers) ask(call Call, to uint64, deadline Deadline) {
+	const op = "transfer leader"
+	err := t.admits(deadline)
+	if !slices.Contains(t.host.conf.GetVoters(), to) {
+		err = fmt.Errorf("%w: %d; the voters are %v", ErrNotMember, to, t.host.conf.GetVoters())
+	}
+	if err != nil {
+		t.refuseNow(call, op, err)
+		return
+	}
+	c := t.begin(call, op, deadline, fmt.Sprintf("node %d to become leader", to))
+	t.wanted = append(t.wanted, wantedLeader{to, c})
+	t.due = true
+}
+
+// move ends the wishes that came true, and hands over as wished, or passes the wish on to the leader.
+func (t *transfers) move() {
 	t.wanted = slices.DeleteFunc(t.wanted, func(w wantedLeader) bool {
-		if w.to == f.state.Lead {
-			finish(w.call, Done{})
+		if w.to == t.state.Lead {
+			t.finish(w.call, Done{})
 		}
 		return w.call.ended
 	})
-	if len(t.wanted) == 0 || f.state.Lead == raft.None || !t.due && f.ticks-t.sentAt < uint64(f.cfg.ElectionTick) {
-		return 0, false
+	if len(t.wanted) == 0 || t.state.Lead == raft.None || !t.due && t.ticks-t.sentAt < uint64(t.cfg.ElectionTick) {
+		return
 	}
-	t.due, t.sentAt = false, f.ticks
+	t.due, t.sentAt = false, t.ticks
 	w := t.wanted[len(t.wanted)-1] // the latest wish counts
 	w.call.open = true
-	return w.to, true
+	if t.leads() {
+		t.handOver(w.to)
+	} else {
+		t.post(t.state.Lead, wire.Transfer{Term: t.state.Term, Transferee: w.to})
+	}
+}
+
+// receive takes a wish that another node passed on to the leader.
+func (t *transfers) receive(wish wire.Transfer) {
+	if t.leads() && wish.Term == t.state.Term && slices.Contains(t.host.conf.GetVoters(), wish.Transferee) {
+		t.handOver(wish.Transferee)
+	} // else it will be asked again, of whoever leads then
+}
+
+func (t *transfers) handOver(to uint64) {
+	t.count.HandOversAsked++
+	t.transferTo(to)
 }

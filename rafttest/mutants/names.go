@@ -10,9 +10,8 @@ const (
 	takerFile   = "internal/names/taker.go"
 	zonesFile   = "internal/names/zones.go"
 	relayFile   = "internal/names/relay.go"
-	replicaFile = "internal/replica/names.go"
 	namingFile  = "internal/replica/naming.go"
-	relaysFile  = "internal/replica/relays.go"
+	receiveFile = "internal/replica/receive.go"
 )
 
 // named is the bugs of names in the place of data, and of relays.
@@ -25,7 +24,7 @@ var named = []bug{
 		edit("if !fits(w.names[at], data[i]) {", "if len(data[i]) == 0 {"), "TestMessageIsLostIfItsDataDoesNotComeOrDoesNotFit", 0},
 	{"names go to peers that have not announced them", giverFile,
 		edit(" && g.Announced(peer)}", "}"), "TestOnlyPeersThatAnnouncedNamesGetTheirOwnLargeBatchesNamed", 0},
-	{"all followers get names", replicaFile,
+	{"all followers get names", namingFile,
 		edit("err != nil || env.id.Origin != node", "err != nil"), "TestLeaderSendsNamesOfTheBatchesOfItsFollowers", 0},
 	{"changes of members get names", giverFile,
 		edit(" || e.GetType() != pb.EntryNormal", ""), "TestOnlyPeersThatAnnouncedNamesGetTheirOwnLargeBatchesNamed", 0},
@@ -38,16 +37,16 @@ var named = []bug{
 	{"two names may stand for one entry", takerFile,
 		edit("name.Entry < next || ", ""), "TestNamesThatStandForNoEntryAreRefused", 0},
 	{"a lack is not answered", namingFile,
-		edit("		r.post(from, fill)\n", ""), "TestMessagesBehindALackKeepTheirOrder", 0},
-	{"a message that can be joined passes those that wait", namingFile,
+		edit("		n.post(from, fill)\n", ""), "TestMessagesBehindALackKeepTheirOrder", 0},
+	{"a message that can be joined passes those that wait", receiveFile,
 		edit("		m.Body = joined\n	}\n", "		m.Body = joined\n		return r.arrived(m)\n	}\n"), "TestMessagesBehindALackKeepTheirOrder", 0},
-	{"a message that lacks its data is lost", replicaFile,
+	{"a message that lacks its data is lost", namingFile,
 		edit("		return m, asUnresolved\n", "		return m, asDropped\n"), "TestMessagesBehindALackKeepTheirOrder", 0},
 	{"data may be another message's", takerFile,
 		edit("w != nil && (!slices.Equal(w.names, n.Names) || w.run != n.Run)", "w != nil && slices.Equal(w.names, nil) && w.run == n.Run"), "TestMessageThatHasTheNumberOfAnotherIsLost", 0},
 	{"a message waits for its data without end", takerFile,
 		edit("!w.over && tick < w.since+t.Patience", "!w.over"), "TestMessageIsLostIfItsDataDoesNotComeOrDoesNotFit", 0},
-	{"a batch that is kept is acknowledged", namingFile,
+	{"a batch that is kept is acknowledged", receiveFile,
 		edit("		r.cfg.Names.joined(m, joined)\n		m.Body = joined\n	}\n", "		r.cfg.Names.joined(m, joined)\n		m.Body = joined\n		r.post(m.From, wire.Raft{Message: &pb.Message{Type: pb.MsgAppResp.Enum(), From: &r.cfg.ID, To: &m.From, Term: joined.Term, Index: joined.Entries[len(joined.Entries)-1].Index}})\n	}\n"), "TestJoinedBatchIsNotAcknowledgedBeforeItIsDurable", 0},
 	{"originals are kept without a bound", giverFile,
 		edit("for p.bytes > keepBytes {", "for p.bytes > keepBytes<<30 {"), "TestOriginalsAreKeptUntilAcknowledgedOrReplacedAndWithinABound", 0},
@@ -57,8 +56,8 @@ var named = []bug{
 		edit("p != nil && term == g.term", "p != nil"), "TestOriginalsAreKeptUntilAcknowledgedOrReplacedAndWithinABound", 0},
 	{"a lack that repeats gets the data again", giverFile,
 		edit("		return o.number == l.Number\n", "		return false\n"), "TestLackIsAnsweredWithTheDataAndOnce", 0},
-	{"the core does not hear that an original is gone", namingFile,
-		edit("			r.Unreachable(from)\n", ""), "TestCoreHearsOfALackWhoseOriginalIsGone", 0},
+	{"the core does not hear that an original is gone", receiveFile,
+		edit("			r.Unreachable(m.From)\n", ""), "TestCoreHearsOfALackWhoseOriginalIsGone", 0},
 	{"lacks pause nothing", giverFile,
 		edit("t.credit >= 0 {", "t.credit >= -1<<40 {"), "TestLacksAboveOnePercentPauseNames", 0},
 	{"pauses do not grow", giverFile,
@@ -122,7 +121,7 @@ var named = []bug{
 	{"a member that nobody serves becomes the relay", zonesFile,
 		edit("				z.doubts[p.peer]++\n", ""), "TestRelayThatIsLackedIsPassedBy", 0},
 	{"strangers are passed data", namingFile,
-		edit("if !members.Has(r.host.conf, from) {", "if members.Has(r.host.conf, from) && from == 0 {"), "TestStrangerIsPassedNothing", 0},
-	{"a relay passes nothing on", relaysFile,
-		edit("		r.Saw(m.Entries, r.ticks)\n", ""), "TestDataEntersAZoneOnce", 0},
+		edit("if !members.Has(n.host.conf, from) {", "if members.Has(n.host.conf, from) && from == 0 {"), "TestStrangerIsPassedNothing", 0},
+	{"a relay passes nothing on", namingFile,
+		edit("		n.relay.Saw(m.Entries, n.ticks)\n", ""), "TestDataEntersAZoneOnce", 0},
 }

@@ -33,7 +33,7 @@ var readers = []bug{
 		edit("	a.holding.letGo(id)\n", ""), "TestReadLetsGoOfWhatIsHeld", 0},
 	{"a quorum read does not let go of what is held", "internal/replica/reads.go",
 		edit("		r.audience.asks(from)\n", ""), "TestReadLetsGoOfWhatIsHeld", 0},
-	{"a write of a reader's client does not let go of what is held", "internal/replica/receive.go",
+	{"a write of a reader's client does not let go of what is held", receiveFile,
 		edit("		r.audience.asks(m.From)\n		return r.inbox", "		return r.inbox"), "TestWritesOfClientsAtAReaderWaitForNothingThatIsHeld", 0},
 	{"a gateway's results at a reader wait", "internal/replica/replica.go",
 		edit("	r.attend()\n", ""), "TestWritesOfClientsAtAReaderWaitForNothingThatIsHeld", 0},

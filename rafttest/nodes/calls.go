@@ -177,7 +177,7 @@ func (m *member) readStale() {
 	most := w.lease.Span(tickTime, 3*electionTime)
 	want := g.fresh.before(w.Now() - most)
 	m.call(w.plan.deadline, 0, func(r *replica.Replica, id replica.Call, by replica.Deadline) {
-		r.ReadAt(id, replica.BoundedStaleness{Max: most}, by)
+		r.ReadWith(id, replica.ReadOptions{Policy: replica.BoundedStaleness{Max: most}}, by)
 	}, func(d replica.Done) {
 		if d.Err != nil {
 			return

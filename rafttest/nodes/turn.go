@@ -62,6 +62,8 @@ func (m *member) TurnEnds() {
 	m.gauges(&status)
 	m.looksAtCommit(&status)
 	m.countNames()
+	m.n.w.reach.AppendsJoined += status.Counters.JoinedAppends - m.joined
+	m.joined = status.Counters.JoinedAppends
 }
 
 // countNames counts what a member did with names in a turn.
@@ -82,8 +84,6 @@ func (m *member) countNames() {
 		w.ReadersRelayed += c.Relayed - was.Relayed
 	}
 	w.NameRuns += c.Runs - was.Runs
-	w.AppendsJoined += m.r.JoinedAppends() - m.joined
-	m.joined = m.r.JoinedAppends()
 	w.RelaysWanted += c.Wants - was.Wants
 	w.RelaysOverdue += c.Overdue - was.Overdue
 	w.RelaysPassed += c.Passed - was.Passed

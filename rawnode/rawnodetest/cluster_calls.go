@@ -95,7 +95,9 @@ func (c *Cluster) Propose(node uint64, command []byte) *Call {
 // applied every command acknowledged before the read.
 func (c *Cluster) Read(node uint64) *Call {
 	c.t.Helper()
-	return c.call(node, "Read", func(r *replica.Replica, id replica.Call, by replica.Deadline) { r.Read(id, by) })
+	return c.call(node, "Read", func(r *replica.Replica, id replica.Call, by replica.Deadline) {
+		r.ReadWith(id, replica.ReadOptions{}, by)
+	})
 }
 
 // ProposeConfChange begins a change of the member set; its value is a *raftpb.ConfState.

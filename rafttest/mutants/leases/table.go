@@ -33,7 +33,7 @@ var table = []bug{
 	{"L27", "in Host, a host that ends goes on answering", "internal/replica/local_reads.go",
 		edit("if l == nil || l.closed.Load() {", "if l == nil {"), nil, "TestClosedLocalReadsAnswerNothing"},
 	{"L27", "in Host, a host out of service goes on answering", "internal/replica/local_reads.go",
-		edit("if r.err != nil || r.leasing == nil {", "if r.leasing == nil {"), nil, "TestPermitGoesInTheTurnThatEndsTheLease"},
+		edit("if r.err != nil || r.leasing.core == nil {", "if r.leasing.core == nil {"), nil, "TestPermitGoesInTheTurnThatEndsTheLease"},
 	{"L27", "a permit for some keys is one for all", "leases/permit.go",
 		edit("if x.span.Start > at || now", "if now"), nil, ""},
 	// A lease on two clocks.
