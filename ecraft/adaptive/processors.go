@@ -76,7 +76,7 @@ const (
 	// and after so many seconds and mean times to commit; longestTurn seconds and a single mean time are enough.
 	turnEntries = 32
 	turnChance  = 0.1
-	turnTime    = 0.2
+	turnTime    = 0.1
 	turnWaits   = 8
 	longestTurn = 1
 
@@ -84,7 +84,7 @@ const (
 	// more, in turnTime and a mean time to commit or more, take trialWait times as long. The time between two trials, in lengths
 	// of a trial and of the queue that it leaves, doubles with each trial that fails.
 	trialWait  = 2
-	fewEntries = 8
+	fewEntries = 4
 	repeatGap  = 2 // after one that spoke against what is in force, or that leaves doubts
 	firstGap   = 16
 	longestGap = 128
