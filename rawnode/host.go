@@ -438,5 +438,5 @@ func (h *Host) Received(busy bool) {
 // Unreachable implements Receiver.
 func (h *Host) Unreachable(peer uint64) {
 	h.out.unreachable(peer)
-	h.inbox.post(func(r *replica.Replica) { r.Unreachable(peer) })
+	h.inbox.unreachable(peer)
 }
