@@ -44,7 +44,7 @@ func (m *stallModel) Members() (c tracker.Config, p map[uint64]tracker.Progress)
 
 // heirs returns the other voters, the longest log first.
 func (m *stallModel) heirs(voters []uint64) []uint64 {
-	return (&placing{facts: m.facts}).heirs(voters)
+	return (&placing{facts: m.facts, around: &Replica{}}).heirs(voters) // which knows of no lost log
 }
 
 func (m *stallModel) transferTo(to uint64) { m.tried, m.triedAt = append(m.tried, to), m.ticks }
