@@ -183,6 +183,9 @@ func openReplica(cfg *Config) (r *replica.Replica, applied uint64, err error) {
 	}); ok {
 		rc.Admit = sm.AdmitChange
 	}
+	if sm, ok := cfg.StateMachine.(interface{ AdmitFromGateway(command []byte) error }); ok {
+		rc.AdmitFromGateway = sm.AdmitFromGateway
+	}
 	if sm, ok := cfg.StateMachine.(ResultEncoder); ok {
 		rc.EncodeResult = sm.EncodeResult
 	}
