@@ -62,7 +62,8 @@ var (
 	ErrTimeout = rawnode.ErrTimeout
 	// ErrOverloaded: a queue is over the budget.
 	ErrOverloaded = rawnode.ErrOverloaded
-	// ErrStalled: this node cannot write: its disk is full, or late.
+	// ErrStalled: this node cannot write: its disk is full, or late. Commands and changes of members are refused at once, as
+	// another node may take them.
 	ErrStalled = rawnode.ErrStalled
 	// ErrTooLarge: the command is over a bound, and can never be taken. The error names both.
 	ErrTooLarge = rawnode.ErrTooLarge

@@ -86,9 +86,9 @@ func (g *Group) AddLearner(ctx context.Context, id uint64, address string) error
 	})
 }
 
-// AddVoter adds a node that votes: first as a learner, and, once it has the state, with a vote.
-// If ctx ends meanwhile, the node stays a learner, and [Group.Promote] goes on. As for each change of members, a
-// ctx without a deadline ends after a minute; a large state needs more.
+// AddVoter adds a node that votes: first as a learner, and, once it has the state, with a vote. If ctx ends meanwhile, the node
+// stays a learner, and [Group.Promote] goes on. As for each change of members, a ctx without a deadline ends after a minute (a
+// large state needs more), and a node that cannot write refuses what is left to do, at once as it refuses a command ([ErrStalled]).
 func (g *Group) AddVoter(ctx context.Context, id uint64, address string) error {
 	return g.change(ctx, fmt.Sprintf("add voter %d", id), func(ctx context.Context) error {
 		if err := g.addLearner(ctx, id, address); err != nil {

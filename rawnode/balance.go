@@ -114,7 +114,7 @@ func equals(s Status) []uint64 {
 func caughtUpMember(s Status, id uint64) bool {
 	const lag = 1000 // entries under way, under load
 	p, ok := s.Progress[id]
-	return ok && p.RecentActive && p.State == "StateReplicate" && p.Match+lag >= s.LastIndex
+	return ok && p.RecentActive && !p.LogLost && p.State == "StateReplicate" && p.Match+lag >= s.LastIndex
 }
 
 // weigh fills in the weights.

@@ -67,6 +67,9 @@ func TestPlacerMovesGroupsOnlyWhenSettledAndHealthy(t *testing.T) {
 		"a snapshot is sent": func(s *Status) {
 			s.Progress[3] = MemberProgress{Match: 4999, State: "StateSnapshot", RecentActive: true}
 		},
+		"a log is lost": func(s *Status) {
+			s.Progress[3] = MemberProgress{Match: 5000, State: "StateReplicate", RecentActive: true, LogLost: true}
+		},
 		"a joint change": func(s *Status) { s.Members.VotersOutgoing = []uint64{1, 2} },
 		"a full disk":    func(s *Status) { s.Stalled = errors.New("no space left on device") },
 	} {
@@ -104,6 +107,14 @@ func TestPlacerMovesGroupsOnlyWhenSettledAndHealthy(t *testing.T) {
 
 	byLoad := &placer{weight: func(s Status) uint64 { return s.Group }}
 	require.Equal(t, []placement.Move{{Group: 5, From: 1, To: 2}}, settled(byLoad, led(5, 1, nil), led(6, 1, nil)), "the lighter of the two groups moves")
+}
+
+// A host that stops hands over to the voter with the longest log, but to none whose log it knows to be lost.
+func TestStopHandsOverToNoMemberThatLostItsLog(t *testing.T) {
+	require.EqualValues(t, 3, fittest(led(1, 1, func(s *Status) {
+		s.Progress[2] = MemberProgress{Match: 5000, State: "StateReplicate", RecentActive: true, LogLost: true}
+		s.Progress[3] = MemberProgress{Match: 4000, State: "StateReplicate", RecentActive: true}
+	})))
 }
 
 func TestBalancerConfig(t *testing.T) {

@@ -33,7 +33,7 @@ var (
 	ErrOverloaded = replica.ErrOverloaded
 	// ErrStalled says that this node cannot write: its log or state machine has no room, or the
 	// log's disk is late. The error wraps the reason, [storage.ErrFull] or [storage.ErrLate] for
-	// the engine's logs. Another node may take the command.
+	// the engine's logs. Another node may take the command, or the change of members; so neither waits.
 	ErrStalled = replica.ErrStalled
 	// ErrTooLarge says that a command, or a change of the member set, is over MaxCommandBytes, or a command over the whole
 	// Budget of its group, and can never be taken. The error names the size and the bound. Split the command.

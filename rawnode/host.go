@@ -183,6 +183,9 @@ func openReplica(cfg *Config) (r *replica.Replica, applied uint64, err error) {
 	}); ok {
 		rc.Admit = sm.AdmitChange
 	}
+	if sm, ok := cfg.StateMachine.(interface{ AdmitFromGateway(command []byte) error }); ok {
+		rc.AdmitFromGateway = sm.AdmitFromGateway
+	}
 	if sm, ok := cfg.StateMachine.(ResultEncoder); ok {
 		rc.EncodeResult = sm.EncodeResult
 	}
@@ -438,5 +441,5 @@ func (h *Host) Received(busy bool) {
 // Unreachable implements Receiver.
 func (h *Host) Unreachable(peer uint64) {
 	h.out.unreachable(peer)
-	h.inbox.post(func(r *replica.Replica) { r.Unreachable(peer) })
+	h.inbox.unreachable(peer)
 }

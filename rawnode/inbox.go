@@ -45,6 +45,7 @@ type inbox struct {
 	mu        sync.Mutex
 	room      sync.Cond // a class has gone below its limit, or closed is set
 	items     []input
+	lost      []uint64      // peers of which items say that they were unreachable
 	oldest    time.Time     // when the first of items arrived
 	waited    time.Duration // how long the oldest input of the last turn had waited
 	stats     StageStats
@@ -97,6 +98,19 @@ func (b *inbox) post(do func(*replica.Replica)) bool {
 		b.wakeLocked()
 	}
 	return !b.closed
+}
+
+// unreachable queues that messages to a peer were lost, once between two turns: connections break again and again while a turn
+// hangs. What was sent before a turn is sent again by the first of these words in it.
+func (b *inbox) unreachable(peer uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed || slices.Contains(b.lost, peer) {
+		return
+	}
+	b.lost = append(b.lost, peer)
+	b.add(input{do: func(r *replica.Replica) { r.Unreachable(peer) }})
+	b.wakeLocked()
 }
 
 // done queues a finished piece of work of a stage.
@@ -207,7 +221,7 @@ func (b *inbox) take(spare []input, now time.Time) []input {
 	b.stats.Bytes += uint64(b.waiting())
 	b.waited = now.Sub(b.oldest)
 	b.stats.Queued += b.waited
-	b.items = spare[:0]
+	b.items, b.lost = spare[:0], b.lost[:0]
 	full := false
 	for class, bytes := range b.bytes {
 		full = full || bytes >= b.limits.messages

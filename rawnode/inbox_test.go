@@ -64,6 +64,23 @@ func TestInboxBounds(t *testing.T) {
 	})
 }
 
+// Connections break again and again while a turn hangs, and tell each group each time. A turn has one word on each peer.
+func TestInboxHasOneWordOnEachPeerThatIsUnreachable(t *testing.T) {
+	h := &Host{inbox: newInbox(inboxLimits{}), out: &snapshotsOut{}}
+	for range 2 {
+		for range 1000 {
+			h.Unreachable(2)
+			h.Unreachable(3)
+		}
+		st, _ := h.inbox.statistics()
+		require.Equal(t, 2, st.Length)
+		require.Len(t, h.inbox.take(nil, time.Now()), 2, "what is lost during a turn is for the next")
+	}
+	h.inbox.close()
+	h.Unreachable(2)
+	require.Empty(t, h.inbox.items)
+}
+
 // The inbox refuses a call when the waiting calls have reached their bound.
 func TestInboxRefusesCalls(t *testing.T) {
 	budget := NewBudget(30)

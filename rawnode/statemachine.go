@@ -38,6 +38,11 @@ import (
 // changes, and the commands before them, are applied then, or the change has no effect whatever is
 // returned. AdmitChange must change neither argument, and must not wait.
 //
+// A state machine may have a method AdmitFromGateway(command []byte) error, for commands that members alone may propose. The
+// leader asks it about the commands of a gateway before they enter the log; an error refuses the command, and those in
+// one batch with it, and its text is in the caller's error. AdmitFromGateway looks at the command alone, and is called
+// at the same time as other methods.
+//
 // A state machine may have a method Settings() []Setting, called once by New, after Load, which names the settings
 // that decide what commands do, and must therefore be equal at all replicas, always. Nodes whose
 // settings differ take nothing from each other: see [Status].Settings.

@@ -106,14 +106,18 @@ func (h *Host) wind(ctx context.Context) error {
 
 // successor returns the voter best fit to lead, or none if this node does not lead or is the only
 // voter.
-func (h *Host) successor(ctx context.Context) (best uint64) {
+func (h *Host) successor(ctx context.Context) uint64 {
 	s, err := h.ask(ctx)
 	if err != nil {
 		return raft.None
 	}
+	return fittest(s)
+}
+
+func fittest(s Status) (best uint64) {
 	for _, id := range s.Members.GetVoters() {
 		p, ok := s.Progress[id]
-		if !ok || id == s.ID || !p.RecentActive {
+		if !ok || id == s.ID || !p.RecentActive || p.LogLost {
 			continue
 		}
 		if b := s.Progress[best]; best == raft.None || b.Worse && !p.Worse || b.Worse == p.Worse && p.Match >= b.Match {

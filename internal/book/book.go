@@ -123,8 +123,10 @@ func Open(o Config) (*Book, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.noted, b.dirty = o.Peers, true
-	return b, b.Save()
+	if !maps.Equal(b.noted, o.Peers) {
+		b.noted, b.dirty = o.Peers, true
+	}
+	return b, b.Save() // which writes nothing at a usual start: the disk may be full
 }
 
 // Load reads the book of a node, if there is one, and compares the options with those of
@@ -151,6 +153,7 @@ func Load(o Config) (*Book, error) {
 	if old.Cluster != o.Cluster || old.Node != o.Node {
 		return nil, fmt.Errorf("%w: %s is of node %d of cluster %d, this is node %d of cluster %d", storage.ErrIdentity, b.path, old.Node, old.Cluster, o.Node, o.Cluster)
 	}
+	b.dirty = false
 	b.facts.merge(old.Facts)
 	maps.Copy(b.chosen, old.Chosen)
 	maps.Copy(b.also, old.Also)
@@ -161,7 +164,7 @@ func Load(o Config) (*Book, error) {
 		if was == address {
 			continue
 		}
-		b.chosen[id] = override{Address: address, Over: b.facts.Addresses[id].Version}
+		b.chosen[id], b.dirty = override{Address: address, Over: b.facts.Addresses[id].Version}, true
 		if was != "" {
 			b.remember(id, was)
 		}

@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -124,6 +126,28 @@ func TestChangedPeersAreNewerThanEarlierFacts(t *testing.T) {
 	both := map[uint64]string{2: "10.0.0.2:3", 3: "10.0.0.3:2"}
 	require.Equal(t, "10.0.0.3:2", testBook(t, dir, both).Address(3), "a node that has joined is named for the first time")
 	require.Equal(t, "10.0.0.2:4", testBook(t, dir, both).Address(2))
+}
+
+// A usual start writes nothing: the disk may be full, and the node is to start all the same. What has changed since is written.
+func TestBookIsNotWrittenByAStartThatChangesNothing(t *testing.T) {
+	dir, peers := t.TempDir(), map[uint64]string{1: "10.0.0.1:1", 2: "10.0.0.2:1"}
+	file := func() os.FileInfo { // a write puts another file in its place
+		info, err := os.Stat(filepath.Join(dir, FileName))
+		require.NoError(t, err)
+		return info
+	}
+	testBook(t, dir, peers)
+	first := file()
+	b := testBook(t, dir, peers)
+	require.True(t, os.SameFile(first, file()))
+	b.Learn(Facts{Addresses: map[uint64]Located{2: {Address: "10.0.0.2:2", Version: 1}}})
+	require.NoError(t, b.Save())
+	learnt := file()
+	require.False(t, os.SameFile(first, learnt))
+	require.Equal(t, "10.0.0.2:2", testBook(t, dir, peers).Address(2))
+	require.True(t, os.SameFile(learnt, file()))
+	testBook(t, dir, map[uint64]string{1: "10.0.0.1:1"})
+	require.False(t, os.SameFile(learnt, file()), "the next start has to know of this one's peers")
 }
 
 // A node sends its book while another's differs, and falls silent when they are equal; to a

@@ -6,7 +6,9 @@ package catchup
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -170,32 +172,32 @@ func largest(places []*Place) (bytes int64) {
 	return bytes
 }
 
-// Places of several goroutines get what they ask for, and all bytes come back.
+// Places of several goroutines get what they ask for, and all bytes come back. In a bubble a place that waits for nothing ends
+// the test at once.
 func TestCatchUpIsSharedByGoroutines(t *testing.T) {
-	c := New(10, func() time.Duration { return 0 })
-	done := make(chan struct{})
-	for range 8 {
-		go func() {
-			defer func() { done <- struct{}{} }()
-			free := make(chan struct{}, 1)
-			p := &Place{Direction: Taking, Ready: func() { free <- struct{}{} }}
-			for i := range 500 {
-				if !c.Ask(p, wire.Urgency(i%4), 0, 4) {
-					<-free
+	synctest.Test(t, func(t *testing.T) {
+		c := New(10, func() time.Duration { return 0 })
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				free := make(chan struct{}, 1)
+				p := &Place{Direction: Taking, Ready: func() { free <- struct{}{} }}
+				for i := range 500 {
+					if !c.Ask(p, wire.Urgency(i%4), 0, 4) {
+						<-free
+					}
+					c.Give(p, 1)
+					c.Leave(p)
 				}
-				c.Give(p, 1)
-				c.Leave(p)
-			}
-		}()
-	}
-	for range 8 {
-		<-done
-	}
-	s := c.Statistics(Taking)
-	require.Zero(t, s.UsedBytes)
-	require.Zero(t, s.Waiting)
-	require.EqualValues(t, 4000, s.Turns)
-	require.Zero(t, c.Statistics(Sending).Turns)
+			})
+		}
+		all.Wait()
+		s := c.Statistics(Taking)
+		require.Zero(t, s.UsedBytes)
+		require.Zero(t, s.Waiting)
+		require.EqualValues(t, 4000, s.Turns)
+		require.Zero(t, c.Statistics(Sending).Turns)
+	})
 }
 
 func TestNoBudgetBoundsNothing(t *testing.T) {

@@ -74,9 +74,13 @@ func (d *directory) members() (*pb.ConfState, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), inspectTime)
 	defer cancel()
-	return d.membersBehind(ctx, tail, &stateless{
+	conf, err := d.membersBehind(ctx, tail, &stateless{
 		blank: blank{applied: meta.GetIndex()}, host: replica.HostBytes(meta.GetTerm(), meta.GetIndex(), meta.GetConfState()),
 	})
+	if errors.Is(err, raft.ErrCodedEntries) {
+		return nil, nil // with a clear prefix, of which NewLogTail does not know
+	}
+	return conf, err
 }
 
 // stateless is a state machine of which only the members are known.

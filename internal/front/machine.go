@@ -207,6 +207,14 @@ func (m *Machine) AdmitChange(conf *pb.ConfState, change *pb.ConfChangeV2) error
 	return nil
 }
 
+// AdmitFromGateway is looked for by hosts.
+func (m *Machine) AdmitFromGateway(command []byte) error {
+	if a, ok := m.User.(interface{ AdmitFromGateway(command []byte) error }); ok {
+		return a.AdmitFromGateway(command)
+	}
+	return nil
+}
+
 // take takes a command of the module.
 func (m *Machine) take(command []byte, index uint64) {
 	if kind, _ := marked.Parts(command); kind == marked.Check || kind == marked.Digest {

@@ -39,6 +39,9 @@ type Config struct {
 	// Admit, unless nil, returns why a leader does not append a change to the present members, as
 	// the log stands, or nil; see rawnode.StateMachine.
 	Admit func(members *pb.ConfState, change *pb.ConfChangeV2) error
+	// AdmitFromGateway, unless nil, returns why a leader does not append a command of a gateway, or nil; see
+	// rawnode.StateMachine.
+	AdmitFromGateway func(command []byte) error
 	// EncodeResult, unless nil, returns the bytes of a command's result, for a gateway, or why it has
 	// none; nil: a []byte and nil have bytes.
 	EncodeResult func(result any) ([]byte, error)

@@ -62,6 +62,7 @@ type attachment struct {
 	heardAt  uint64 // tick of the last report
 	ledAt    uint64 // tick at which the home knew a leader
 	since    uint64 // tick of the beginning
+	leaves   bool   // the home is about to stop, and drains says until when the gateway stays
 }
 
 // gatewayQuery is a query that is not answered.
@@ -274,9 +275,9 @@ func (g *Gateway) lookAtHome() {
 	switch {
 	case h.id == raft.None:
 		return // Flush looks for one
-	case g.ticks-h.heardAt >= patience, others && attached && g.ticks-h.ledAt >= 2*patience, others && g.homeBehind():
+	case h.leaves && g.ticks >= g.drains, g.ticks-h.heardAt >= patience, others && attached && g.ticks-h.ledAt >= 2*patience, others && g.homeBehind():
 		g.moveHome()
-	case others && attached && (h.id == g.lead || g.better != raft.None) && g.ticks-h.since >= patience && g.ticks >= g.restless:
+	case !h.leaves && others && attached && (h.id == g.lead || g.better != raft.None) && g.ticks-h.since >= patience && g.ticks >= g.restless:
 		g.restless, g.drains = g.ticks+20*patience, g.ticks+2
 		fallthrough
 	default:
@@ -359,7 +360,7 @@ func (g *Gateway) receiveReport(from uint64, r wire.Report) error {
 	attached := h.stream != (wire.StreamID{})
 	switch {
 	case r.Closed != "":
-		g.giveUp()
+		g.closed(attached && r.Stream == h.stream)
 		return nil
 	case !attached && r.Row == nil, attached && r.Stream != h.stream:
 		return nil

@@ -57,6 +57,53 @@ func TestGatewayGoesBackToALeaderThatAloneAnswers(t *testing.T) {
 	}
 }
 
+// A home that is about to stop has its gateways go when they have the results of what is under way. It waits for them, and for
+// one that is silent not without end.
+func TestGatewayLosesNoResultOfAHomeThatStops(t *testing.T) {
+	for late := range 4 { // reports take so many ticks
+		c := newGated(t, nil, 1, 2, 3)
+		c.elect(1)
+		c.run(30)
+		home := c.nodes[c.g.Status().Home]
+		held := make([][]wire.Message, late+1)
+		c.lose = func(m wire.Message) bool {
+			_, report := m.Body.(wire.Report)
+			if report && late > 0 {
+				held[late-1] = append(held[late-1], m)
+			}
+			return report && late > 0
+		}
+		var calls []Call
+		for i := range 40 {
+			calls = append(calls, c.propose("a"))
+			if i == 20 {
+				home.r.TurnGatewaysAway()
+				home.r.TurnGatewaysAway()
+			}
+			c.run(1)
+			for _, m := range held[0] {
+				require.NoError(t, c.g.Receive(m))
+			}
+			held = append(held[1:], nil)
+			require.Equal(t, i >= 20 && i < 19+2*late, home.r.Status().Waiting > 0, "late %d, tick %d", late, i)
+		}
+		require.NotEqual(t, home.r.cfg.ID, c.g.Status().Home)
+		for _, call := range calls[:30] {
+			require.NoError(t, c.result(call).Err, late)
+		}
+	}
+	c := newGated(t, nil, 1, 2, 3)
+	c.elect(1)
+	c.run(30)
+	home := c.nodes[c.g.Status().Home]
+	c.lose = func(m wire.Message) bool { return m.From == 9 }
+	home.r.TurnGatewaysAway()
+	require.Equal(t, 1, home.r.Status().Waiting)
+	c.run(home.r.cfg.ElectionTick)
+	require.Zero(t, home.r.Status().Waiting)
+	require.Empty(t, home.r.home.guests)
+}
+
 // A transport that cannot reach the home says so at once, each time that something is sent there. What was asked is asked again
 // once a tick.
 func TestQueriesWaitATickForAHomeThatIsUnreachable(t *testing.T) {

@@ -47,8 +47,9 @@ type home struct {
 	streams uint64   // so far
 	kept    int      // bytes of results that are not acknowledged
 	queries map[queryID]struct{}
-	asked   int  // bytes of their requests
-	closed  bool // no query and no guest is taken any more
+	asked   int    // bytes of their requests
+	closed  bool   // no query and no guest is taken any more
+	since   uint64 // tick at which it was closed
 }
 
 // Bounds of what a replica does for gateways.
@@ -63,6 +64,9 @@ const (
 	maxQueries      = 4096     // under way
 	// guestPatience is how many election timeouts a gateway may be silent.
 	guestPatience = 4
+	// departs is how many parts of an election timeout a gateway has for the results of what is under way when its home is about
+	// to stop, and stays, until when the home waits for the gateway.
+	departs, stays = 3, 2
 )
 
 // guest is a gateway whose home this replica is.
@@ -154,6 +158,45 @@ func (h *home) receive(from uint64, a wire.Attach) {
 	if !h.sendAgain(g) {
 		h.tell(g, true)
 	}
+	if h.closed {
+		h.sendAway(g)
+	}
+}
+
+// close has guests leave, and takes no others. A guest goes when it has the results of what is under way; until then its
+// stream goes on.
+func (h *home) close() {
+	if h.closed {
+		return
+	}
+	h.closed, h.since = true, h.ticks
+	for _, g := range h.guests {
+		h.sendAway(g)
+	}
+}
+
+// sendAway tells a guest that this node is about to stop. The stream's name says that the stream has not ended; a gateway that
+// does not look at the name goes at once.
+func (h *home) sendAway(g *guest) {
+	h.post(g.id, wire.Report{Life: g.life, Number: g.number, Stream: g.stream, Closed: "this node is about to stop"})
+}
+
+// closed has a gateway leave its home: at once, or, if the stream goes on, when nothing is under way, and soon in any case.
+func (g *Gateway) closed(goesOn bool) {
+	switch h := &g.home; {
+	case !goesOn:
+		g.giveUp()
+	case !h.leaves:
+		h.leaves, g.drains = true, g.ticks+max(2, uint64(g.cfg.ElectionTick/departs))
+	}
+}
+
+// leaving returns how many guests a host that stops is to wait for.
+func (h *home) leaving() int {
+	if h == nil || !h.closed {
+		return 0
+	}
+	return len(h.guests)
 }
 
 // welcome begins a stream.
@@ -397,6 +440,9 @@ func (h *home) reportCounted(g *guest) {
 func (h *home) tick() {
 	if h == nil {
 		return
+	}
+	if h.closed && h.ticks-h.since > uint64(h.cfg.ElectionTick/stays)+1 {
+		h.endStreams("this node is about to stop")
 	}
 	for i := len(h.guests) - 1; i >= 0; i-- {
 		if g := h.guests[i]; h.ticks-g.heard > guestPatience*uint64(h.cfg.ElectionTick) {

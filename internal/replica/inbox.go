@@ -5,7 +5,6 @@ package replica
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -227,15 +226,33 @@ func (i *inbox) check(from uint64, p wire.Proposal) (wire.Verdict, error) {
 	if env.id != p.ID {
 		return malformed("proposal %v contains %v", p.ID, env.id)
 	}
-	if !members.Has(i.host.conf, from) && slices.ContainsFunc(env.commands, marked.Is) {
-		// Of a gateway, or of a node that was a member a moment ago, which is no fault.
-		return wire.Verdict{Outcome: wire.Malformed, Term: i.state.Term, Reason: fmt.Sprintf(
-			"a command begins with %q: such a command says where members are, and who is none any more, and node %d is no member", marked.Mark, from)}, nil
+	if err := i.foreign(from, env.commands); err != nil {
+		return wire.Verdict{Outcome: wire.Malformed, Term: i.state.Term, Reason: err.Error()}, nil
 	}
 	if env.id.Sequence-env.floor > i.window(from) || i.host.origins.applied(env.id) {
 		return wire.Verdict{Outcome: wire.Busy, Term: i.state.Term}, nil // until the origin knows more
 	}
 	return wire.Verdict{}, nil
+}
+
+// foreign returns why commands are not taken of a node that is no member: of a gateway, or of a node that was a member a
+// moment ago, which is no fault.
+func (i *inbox) foreign(from uint64, commands [][]byte) error {
+	if members.Has(i.host.conf, from) {
+		return nil
+	}
+	for _, c := range commands {
+		if marked.Is(c) {
+			return fmt.Errorf("a command begins with %q: such a command says where members are, and who is none any more, and node %d is no member", marked.Mark, from)
+		}
+		if i.cfg.AdmitFromGateway == nil {
+			continue
+		}
+		if err := i.cfg.AdmitFromGateway(c); err != nil {
+			return fmt.Errorf("node %d is no member: %w", from, err)
+		}
+	}
+	return nil
 }
 
 // window returns how far a node may go on behind a batch whose fate is open. Each batch in the log may take 4 bytes of the table.

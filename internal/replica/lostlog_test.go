@@ -64,6 +64,25 @@ func TestNodeThatLostItsLogStops(t *testing.T) {
 	}
 }
 
+// A leader hands over to no member whose log it knows to be lost: the member would lose the election, at the cost of a term.
+func TestLeaderHandsOverToNoMemberThatLostItsLog(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		c := newCluster(t, core, 1, 2, 3)
+		lead := c.elect(1)
+		c.run(2)
+		c.wipe(2, []uint64{1, 2, 3})
+		c.run(1)
+		status := lead.r.Status()
+		require.True(t, status.Progress[2].LogLost)
+		require.GreaterOrEqual(t, status.Progress[2].Match, status.Progress[3].Match, "as far as it has acknowledged")
+		require.Equal(t, []uint64{3}, lead.r.heirs([]uint64{1, 2, 3}))
+		c.stall(1)
+		c.run(3)
+		require.True(t, c.nodes[3].r.leads())
+		require.Equal(t, status.Term+1, c.nodes[3].r.state.Term)
+	})
+}
+
 // A node goes on that hears of entries which it has not from a peer that is no leader,
 // and from its leader what fits.
 func TestNodeThatIsToldOfWhatItHasNotGoesOn(t *testing.T) {

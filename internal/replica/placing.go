@@ -300,13 +300,13 @@ func (p *placing) lastChoice(id uint64) int {
 	return 0
 }
 
-// heirs returns the voters that this leader could hand over to: voters heard from, the
+// heirs returns the voters that this leader could hand over to: voters heard from that have not lost their logs, the
 // longest log first, and at last those of weight 0.
 func (p *placing) heirs(voters []uint64) []uint64 {
 	_, progress := p.core.Members()
 	heirs := slices.DeleteFunc(slices.Clone(voters), func(id uint64) bool {
 		its, ok := progress[id]
-		return !ok || id == p.cfg.ID || its.IsLearner || !p.reachable(id)
+		return !ok || id == p.cfg.ID || its.IsLearner || !p.reachable(id) || p.losses.lost[id]
 	})
 	slices.SortStableFunc(heirs, func(a, b uint64) int {
 		return cmp.Or(cmp.Compare(p.lastChoice(a), p.lastChoice(b)), cmp.Compare(progress[b].Match, progress[a].Match))

@@ -84,11 +84,10 @@ func (r *Replica) Answered(q Query, reply wire.Reply) {
 }
 
 // TurnGatewaysAway has gateways go to other nodes from now on: this one is about to stop. It would wait for their queries without
-// end, and they would notice its silence, and lose the results of what is applied meanwhile.
+// end, and they would notice its silence, and lose the results of what is applied meanwhile. A gateway with batches under way
+// goes when it has their results, and counts as a call that waits until then.
 func (r *Replica) TurnGatewaysAway() {
-	h := r.atHome()
-	h.closed = true
-	h.endStreams("this node is about to stop")
+	r.atHome().close()
 	for _, p := range r.list {
 		if p.end != nil {
 			r.finishWith(p, ErrStopped)

@@ -42,6 +42,14 @@ func (m *stallModel) Members() (c tracker.Config, p map[uint64]tracker.Progress)
 	return c, p
 }
 
+<<<<<<< HEAD
+=======
+// heirs returns the other voters, the longest log first.
+func (m *stallModel) heirs(voters []uint64) []uint64 {
+	return (&placing{facts: m.facts, around: &Replica{}}).heirs(voters) // which knows of no lost log
+}
+
+>>>>>>> doubts
 func (m *stallModel) transferTo(to uint64) { m.tried, m.triedAt = append(m.tried, to), m.ticks }
 
 // ahead reports whether a majority has what the log of node 1 has not, durably.

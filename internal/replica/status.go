@@ -72,7 +72,7 @@ func (r *Replica) Brief() Status {
 	return Status{
 		ID: r.cfg.ID, Group: r.cfg.Group, Term: now.Term, Commit: now.Commit, Applied: now.Applied, Lead: now.Lead, Role: now.Role,
 		LastIndex: r.last, Emitted: r.emitted.index, Members: r.host.conf,
-		Waiting: r.live, Queued: r.outbox.queued, Stalled: r.stalled, Resolve: r.resolving.stats, Send: r.sends.stats, Counters: r.count,
+		Waiting: r.live + r.home.leaving(), Queued: r.outbox.queued, Stalled: r.stalled, Resolve: r.resolving.stats, Send: r.sends.stats, Counters: r.count,
 		Unaddressed: r.unaddressed,
 	}
 }

@@ -32,7 +32,7 @@ type Attach struct {
 // Any other is worth something only to a gateway that has got Count counted reports.
 type Report struct {
 	Life, Number uint64   // of the attachment
-	Stream       StreamID // zero, if Closed
+	Stream       StreamID // if Closed: zero, or of a stream that goes on until the gateway leaves
 	Counted      bool
 	Count        uint64 // of the counted reports up to here, this one included
 	// Leader is the leader known to the home, or 0, in LeaderTerm.

@@ -137,6 +137,25 @@ func Written(command []byte) (keys []string, every bool) {
 	return keys, false
 }
 
+// CheckClients returns why no call of a client brings a command, or nil: it is a word of the members among themselves. Of
+// system keys a call may make one, made, and end a freeze, which may have been left behind.
+func CheckClients(command []byte, made string) error {
+	if len(command) == 0 {
+		return nil
+	}
+	switch op := Op(command[0] &^ inSession); op {
+	case OpExpire:
+		return fmt.Errorf("%w %v: the member that leads removes keys whose time has passed", ErrInvalid, op)
+	case OpSystem:
+		p, err := open(command)
+		makes, thaws := string(p.key) == made && len(p.want) == 0, string(p.key) == FreezeKey && len(p.value) == 0
+		if err != nil || !makes && !thaws {
+			return fmt.Errorf("%w %v: members alone change the system key %q", ErrInvalid, op, p.key)
+		}
+	}
+	return nil
+}
+
 // maxWritten is how many keys Written names.
 const maxWritten = 16
 

@@ -70,6 +70,10 @@ func (a asked) Query(ctx context.Context, request []byte) ([]byte, error) {
 	return proto.MarshalOptions{}.MarshalAppend([]byte{0}, response)
 }
 
+// AdmitFromGateway is looked for by hosts. A gateway proposes what its clients want, makes the secret of
+// sessions if there is none, and ends a freeze.
+func (a asked) AdmitFromGateway(command []byte) error { return kv.CheckClients(command, sessionsKey) }
+
 // readAnswer is the inverse of what Query returns.
 func readAnswer(b []byte, response proto.Message) error {
 	switch {
