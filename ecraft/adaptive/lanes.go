@@ -131,7 +131,7 @@ func (p *processors) takes(l *lane, w waiting) {
 	}
 	l.took.full.add(took)
 	p.took.full.add(took)
-	if l.took.full.n >= fewEntries && l.took.grew()-p.took.grew() > 2*math.Log(trialWait) && len(p.lanes) > 1 {
+	if l.took.full.n >= 2*fewEntries && l.took.grew()-p.took.grew() > 2*math.Log(trialWait) && len(p.lanes) > 1 {
 		l.apart = p.order + 1
 	}
 }
@@ -139,5 +139,5 @@ func (p *processors) takes(l *lane, w waiting) {
 // goesApart reports whether a group goes by its links whatever the others do. It does at first, because full copies may leave it a
 // queue behind which no entry would show how it fares by its links.
 func (p *processors) goesApart(l *lane) bool {
-	return l.apart > p.since || l.took.byLinks.n < fewEntries && len(p.lanes) > 1
+	return l.apart > p.since || l.took.byLinks.n < 2*fewEntries && len(p.lanes) > 1
 }

@@ -277,6 +277,13 @@ func TestAnotherLoadIsTriedSoonAtTheSamePace(t *testing.T) {
 	}
 }
 
+// TestWhatIsSuggestedAndInForceIsTriedLater has processors rest while entries wait for links.
+func TestWhatIsSuggestedAndInForceIsTriedLater(t *testing.T) {
+	s := newServer(1e-3, 2e-3, 0.6)
+	require.Zero(t, s.run(2))
+	require.Positive(t, s.run(10))
+}
+
 func TestFullCopiesThatWonAreTheFirstChoiceNextTime(t *testing.T) {
 	s := newServer(1.5e-3, 1e-3, 1)
 	s.run(3)

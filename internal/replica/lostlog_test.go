@@ -75,7 +75,7 @@ func TestLeaderHandsOverToNoMemberThatLostItsLog(t *testing.T) {
 		status := lead.r.Status()
 		require.True(t, status.Progress[2].LogLost)
 		require.GreaterOrEqual(t, status.Progress[2].Match, status.Progress[3].Match, "as far as it has acknowledged")
-		require.Equal(t, []uint64{3}, lead.r.heirs([]uint64{1, 2, 3}))
+		require.Equal(t, []uint64{3}, lead.r.placing.heirs([]uint64{1, 2, 3}))
 		c.stall(1)
 		c.run(3)
 		require.True(t, c.nodes[3].r.leads())

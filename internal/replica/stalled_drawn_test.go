@@ -42,14 +42,6 @@ func (m *stallModel) Members() (c tracker.Config, p map[uint64]tracker.Progress)
 	return c, p
 }
 
-<<<<<<< HEAD
-=======
-// heirs returns the other voters, the longest log first.
-func (m *stallModel) heirs(voters []uint64) []uint64 {
-	return (&placing{facts: m.facts, around: &Replica{}}).heirs(voters) // which knows of no lost log
-}
-
->>>>>>> doubts
 func (m *stallModel) transferTo(to uint64) { m.tried, m.triedAt = append(m.tried, to), m.ticks }
 
 // ahead reports whether a majority has what the log of node 1 has not, durably.
@@ -66,7 +58,7 @@ func TestStalledNodeIsNotInTheWay(t *testing.T) {
 		conf := &pb.ConfState{Voters: []uint64{1, 2, 3}}
 		f := &facts{cfg: Config{Settings: Settings{ID: 1, ElectionTick: timeout}}, heard: map[uint64]uint64{}, host: &hostState{conf: conf}}
 		m := &stallModel{facts: f, match: map[uint64]uint64{1: 0, 2: 0, 3: 0}}
-		f.core, m.s = m, stalling{facts: f, placing: &placing{facts: f}, transferTo: m.transferTo}
+		f.core, m.s = m, stalling{facts: f, placing: &placing{facts: f, losses: &losses{}}, transferTo: m.transferTo}
 		driver, led := error(nil), uint64(0)
 		check := func() {
 			late := driver == nil && m.w.durable < m.w.handedOut && f.ticks-m.answered > timeout
