@@ -262,9 +262,7 @@ func TestAnotherLoadIsTriedSoonAtTheSamePace(t *testing.T) {
 		change func(s *server)
 		within float64 // seconds
 	}{
-		"larger entries": {func(s *server) {
-			s.size, s.full, s.coded, s.busy = func(uint64) float64 { return 4000 }, 0.5e-3, 0.25e-3, 0.6
-		}, 4},
+		"larger entries":  {func(s *server) { s.size, s.full, s.coded = func(uint64) float64 { return 4000 }, 0.5e-3, 0.25e-3 }, 6},
 		"more clients":    {func(s *server) { s.clients, s.coded = 4*s.clients, 0.5e-3 }, 8},
 		"processors rest": {func(s *server) { s.coded, s.busy = 0.5e-3, 0.6 }, 4},
 	} {
