@@ -50,8 +50,9 @@ func constantsOf(root string) (list []setting, err error) {
 				v := spec.(*ast.ValueSpec)
 				for i, value := range v.Values {
 					s := setting{name: v.Names[i].Name, file: file, from: fset.Position(value.Pos()).Offset, to: fset.Position(value.End()).Offset}
-					s.text = string(src[s.from:s.to])
-					list = append(list, s)
+					if s.text = string(src[s.from:s.to]); s.text != "iota" { // the name of a case
+						list = append(list, s)
+					}
 				}
 			}
 		}
