@@ -31,6 +31,7 @@
 //	            from follower to follower
 //	processors.go  where processors are busy, full copies and the choice by links
 //	            have turns, and the times to commit decide
+//	load.go     what tells one load from another, and the form that processors suggest
 //	trials.go   groups of one process try together,
 //	lanes.go    but for those whose links are others
 //	relief.go   a backlog that the interface cannot carry is worked off
