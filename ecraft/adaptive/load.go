@@ -6,16 +6,15 @@ package adaptive
 // load is what tells one load from another.
 type load struct {
 	pace, mean, size float64 // the time for an entry, the mean time to commit, the mean size
-	hint             form    // what processors suggest
+	hint             form    // what processors suggest, or unknown
 }
 
-// form is one of entries.
+// form is how entries travel.
 type form int8
 
 const (
 	unknown form = iota
 	copies
-
 	units
 )
 
@@ -35,8 +34,8 @@ func (p *processors) suggested() form {
 	return unknown
 }
 
-// other returns the form that is not in force.
-func (p *processors) other() form {
+// spare returns the form that is not in force.
+func (p *processors) spare() form {
 	if p.full {
 		return units
 	}
@@ -57,7 +56,7 @@ func (l load) waits(than load) bool { return than.size > 0 && far(l.mean/than.me
 func (p *processors) meets(l load, length float64) {
 	p.gap, p.trials, p.tried = firstGap, min(p.trials, fewTrials), l
 	at := p.now
-	if l.hint != unknown && l.hint != p.other() {
+	if l.hint != unknown && l.hint != p.spare() {
 		at += firstGap * length
 	}
 	if p.next <= p.now || at < p.next {

@@ -69,6 +69,9 @@ const (
 	departs, stays = 3, 2
 )
 
+// stopping is what a gateway hears of a home that is about to stop.
+const stopping = "this node is about to stop"
+
 // guest is a gateway whose home this replica is.
 type guest struct {
 	id           uint64
@@ -178,7 +181,7 @@ func (h *home) close() {
 // sendAway tells a guest that this node is about to stop. The stream's name says that the stream has not ended; a gateway that
 // does not look at the name goes at once.
 func (h *home) sendAway(g *guest) {
-	h.post(g.id, wire.Report{Life: g.life, Number: g.number, Stream: g.stream, Closed: "this node is about to stop"})
+	h.post(g.id, wire.Report{Life: g.life, Number: g.number, Stream: g.stream, Closed: stopping})
 }
 
 // closed has a gateway leave its home: at once, or, if the stream goes on, when nothing is under way, and soon in any case.
@@ -442,7 +445,7 @@ func (h *home) tick() {
 		return
 	}
 	if h.closed && h.ticks-h.since > uint64(h.cfg.ElectionTick/stays)+1 {
-		h.endStreams("this node is about to stop")
+		h.endStreams(stopping)
 	}
 	for i := len(h.guests) - 1; i >= 0; i-- {
 		if g := h.guests[i]; h.ticks-g.heard > guestPatience*uint64(h.cfg.ElectionTick) {

@@ -43,7 +43,7 @@ var trials = []bug{
 	{"another load is tried as late as any", "ecraft/adaptive/processors.go",
 		edit("p.meets(seen, length)\n", "_ = length\n"), "TestAnotherLoadIsTriedAtOnce", 0},
 	{"what processors suggest is not heard", "ecraft/adaptive/processors.go",
-		edit(", seen.hint == p.other() && seen.hint != p.tried.hint:", ":"), "TestAnotherLoadIsTriedSoonAtTheSamePace", 0},
+		edit(", seen.hint == p.spare() && seen.hint != p.tried.hint:", ":"), "TestAnotherLoadIsTriedSoonAtTheSamePace", 0},
 	{"what is suggested and in force is tried at once", "ecraft/adaptive/load.go",
 		edit("		at += firstGap * length\n", ""), "TestWhatIsSuggestedAndInForceIsTriedLater", 0},
 	{"larger entries are taken for the same load", "ecraft/adaptive/load.go",
