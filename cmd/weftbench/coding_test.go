@@ -28,7 +28,7 @@ func TestCoding(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out), &cells))
 	require.Len(t, cells, 2)
 	full, coded := cells[0], cells[1]
-	require.Zero(t, full.Failed+coded.Failed)
+	require.Zero(t, full.Failed+coded.Failed, progress)
 	perByte := func(c codingbench.Cell) float64 { return float64(c.LeaderBytes) / float64(c.Calls) / float64(c.Size) }
 	require.InDelta(t, 2, perByte(full), 0.1)
 	require.Less(t, perByte(coded), 1.5)

@@ -15,11 +15,15 @@ const (
 	busyEvery = 100 * time.Millisecond
 	// busyGain is the weight of the last look.
 	busyGain = 0.5
+	// ownCounts is the share of processors from which on a process counts for what it is: the more it takes, the
+	// more its own work is what keeps processors busy, and the more it gains by taking less.
+	ownCounts = 0.2
 )
 
 // Busy returns the share of time, 0 to 1, for which processors were busy in about the last quarter
 // of a second: the processors that this process may use, busy with this process, or those of the whole
-// machine, whoever uses them, whichever share is larger. Any number of callers share one look.
+// machine, whichever share is larger. The machine's share counts less for a process that takes less than a fifth
+// of the processors' time: others keep them busy. Any number of callers share one look.
 // Systems other than Linux tell of this process alone, and some of nothing; then the share is 0.
 func Busy() float64 { return looks.busy(time.Now()) }
 
@@ -46,14 +50,17 @@ func (l *processorLooks) busy(now time.Time) float64 {
 	}
 	first := l.at.IsZero()
 	own, system := OwnCPU(), MachineTime()
-	share := shareOf((own - l.own).Seconds(), passed.Seconds()*float64(runtime.GOMAXPROCS(0)))
-	share = max(share, shareOf((system.Busy-l.system.Busy).Seconds(), (system.All-l.system.All).Seconds()))
+	share := busyShare(shareOf((own-l.own).Seconds(), passed.Seconds()*float64(runtime.GOMAXPROCS(0))),
+		shareOf((system.Busy-l.system.Busy).Seconds(), (system.All-l.system.All).Seconds()))
 	l.at, l.own, l.system = now, own, system
 	if !first {
 		l.share += (share - l.share) * busyGain
 	}
 	return l.share
 }
+
+// busyShare returns what counts of a process's own share and the machine's.
+func busyShare(own, machine float64) float64 { return max(own, machine*min(1, own/ownCounts)) }
 
 // shareOf is a part of a whole, 0 to 1; 0 without a whole.
 func shareOf(part, whole float64) float64 {

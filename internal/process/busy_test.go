@@ -26,3 +26,11 @@ func TestShareOfNothingIsZero(t *testing.T) {
 	require.Zero(t, shareOf(-1, 2))
 	require.Equal(t, 0.5, shareOf(1, 2))
 }
+
+func TestProcessorsThatAreBusyWithOthersCountLess(t *testing.T) {
+	for _, c := range []struct{ own, machine, want float64 }{
+		{0.3, 0.9, 0.9}, {ownCounts, 0.9, 0.9}, {0.1, 0.9, 0.45}, {0, 1, 0}, {0.5, 0.4, 0.5},
+	} {
+		require.InDelta(t, c.want, busyShare(c.own, c.machine), 1e-9, c)
+	}
+}

@@ -23,6 +23,7 @@ var start = time.Now()
 
 // Busy returns the share of time, 0 to 1, for which processors were busy in about the last quarter of a second: the
 // processors that this process may use, busy with this process, or all of the machine, whichever share
-// is larger. Calls are cheap: the system is asked at most ten times a second. Systems other than Linux
+// is larger. The machine's share counts less for a process that takes less than a fifth of the processors' time, because
+// others keep them busy. Calls are cheap: the system is asked at most ten times a second. Systems other than Linux
 // tell of this process alone, and some of nothing; then the share is 0.
 func Busy() float64 { return process.Busy() }

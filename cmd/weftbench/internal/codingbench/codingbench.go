@@ -12,6 +12,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
@@ -19,6 +20,7 @@ import (
 	"github.com/weftraft/weft/cmd/weftbench/internal/load"
 	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/process"
+	"github.com/weftraft/weft/rawnode"
 )
 
 // The sides: full copies come first, as what the other is compared with.
@@ -229,6 +231,12 @@ func measure(ctx context.Context, cfg Config, c *cluster.Cluster, seed uint64, c
 	}
 	if after.term != before.term {
 		return fmt.Errorf("the leader changed, term %d was %d: %w", after.term, before.term, lab.ErrDisturbed)
+	}
+	if r.Failed > 0 {
+		_, _ = fmt.Fprintf(cfg.Progress, "%s: %d calls failed, the last with: %v\n", c.Name, r.Failed, r.Err)
+		if strings.Contains(r.Err.Error(), rawnode.ErrStalled.Error()) {
+			return fmt.Errorf("the leader's disk was late: %w", lab.ErrDisturbed)
+		}
 	}
 	cell.Calls += r.Calls
 	cell.Failed += r.Failed
