@@ -52,6 +52,7 @@ func newCoding() *cobra.Command {
 	flags.IntVar(&cfg.Rounds, "rounds", lab.LeastRounds, "how often each load is measured for each side, in turn; 1 to 1000")
 	flags.DurationVar(&cfg.Warm, "warm", time.Second, "for which a side takes a load before it is measured, 100ms to 1h")
 	flags.DurationVar(&cfg.Time, "time", 1300*time.Millisecond, "of one measurement, 100ms to 1h")
+	flags.BoolVar(&cfg.Noise, "noise", false, "coding is off on both sides, which shows what differs by chance")
 	flags.BoolVar(&quick, "quick", false, "one short round of one size of cluster")
 	return cmd
 }

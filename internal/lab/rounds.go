@@ -6,6 +6,7 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -95,6 +96,18 @@ func (r Rounds) Median() float64 {
 	}
 	sorted := slices.Sorted(slices.Values(r))
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// Mean returns the geometric mean, which is the one for ratios; 0 without rounds.
+func (r Rounds) Mean() float64 {
+	if len(r) == 0 {
+		return 0
+	}
+	logs := 0.0
+	for _, x := range r {
+		logs += math.Log(x)
+	}
+	return math.Exp(logs / float64(len(r)))
 }
 
 // Middle returns the bounds of the middle half of the values: a quarter of them lie below, and a

@@ -63,3 +63,9 @@ func TestMedianAndSpreadOfRounds(t *testing.T) {
 	require.Equal(t, "2", Rounds{2}.Text("%.0f"))
 	require.Equal(t, Rounds{2, 0.5}, Rounds{4, 2}.Ratio(Rounds{2, 4}))
 }
+
+func TestMeanOfRatiosIsGeometric(t *testing.T) {
+	require.InDelta(t, 1, Rounds{0.5, 2}.Mean(), 1e-9)
+	require.InDelta(t, 2, Rounds{2}.Mean(), 1e-9)
+	require.Zero(t, Rounds(nil).Mean())
+}

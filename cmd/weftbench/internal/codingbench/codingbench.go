@@ -51,6 +51,7 @@ type Config struct {
 	Rounds  int
 	Warm    time.Duration // of each side under each load, before the first round
 	Time    time.Duration // of one measurement
+	Noise   bool          // both sides send full copies: what differs, differs by chance
 
 	Dir      string    // for the nodes' data
 	Progress io.Writer // told of each row
@@ -119,6 +120,9 @@ func runSetting(ctx context.Context, cfg Config, nodes, egress int) (all []*Cell
 		}
 	}()
 	for _, s := range sides {
+		if cfg.Noise {
+			s.args = sides[0].args
+		}
 		name := fmt.Sprintf("%s-%d-%d", s.name, nodes, egress)
 		c, err := cluster.Start(ctx, cluster.Config{
 			Name: name, Nodes: nodes, Dir: filepath.Join(cfg.Dir, name),

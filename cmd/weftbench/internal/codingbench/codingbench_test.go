@@ -30,7 +30,8 @@ func TestReport(t *testing.T) {
 	require.Equal(t, []string{"512 B", "16", "1000 → 850", "0.85 (0.85 to 0.85)"}, s.Tables[0].Rows[1][:4])
 	require.Equal(t, []string{"20 → 20", "0 → 0", "2.00 → 2.00", "0.00 → 0.00"}, s.Tables[0].Rows[1][6:])
 	require.Equal(t, []string{
+		"All loads together: 0.94 times the calls of full copies (geometric mean).",
 		"Full copies are as good, within 10%, at: 1 KB x 16.", "Full copies are more than 10% better at: 512 B x 16 (0.85).",
 	}, s.Tables[0].Notes)
-	require.Equal(t, []string{"Coding gets more than 10% more calls through at: 64 KB x 16."}, s.Tables[1].Notes)
+	require.Equal(t, []string{"All loads together: 2.00 times the calls of full copies (geometric mean).", "Coding gets more than 10% more calls through at: 64 KB x 16."}, s.Tables[1].Notes)
 }

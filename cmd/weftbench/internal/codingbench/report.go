@@ -30,6 +30,9 @@ func Report(cfg Config, cells []*Cell) *lab.Section {
 			runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, cfg.Warm, cfg.Rounds, cfg.Time),
 		Data: cells,
 	}
+	if cfg.Noise {
+		s.Verb, s.Title = "coding --noise", "Real processes: coding off beside off"
+	}
 	setting := func(c *Cell) [2]int { return [2]int{c.Nodes, c.Egress} }
 	for len(cells) > 0 {
 		n := slices.IndexFunc(cells, func(c *Cell) bool { return setting(c) != setting(cells[0]) })
@@ -48,6 +51,7 @@ func table(cells []*Cell) lab.Table {
 		Rows:  [][]string{{"value", "clients", "calls/s", "ratio", "p50 ms", "p99 ms", "CPU leader µs", "CPU all µs", "sent by leader", "sent by all"}},
 	}
 	var better, same, worse []string
+	var ratios lab.Rounds
 	for pair := range slices.Chunk(cells, len(sides)) {
 		f, c := pair[0], pair[1]
 		ratio := c.PerSecond.Ratio(f.PerSecond)
@@ -61,6 +65,7 @@ func table(cells []*Cell) lab.Table {
 			fmt.Sprintf("%.2f → %.2f", f.perByte(f.AllBytes), c.perByte(c.AllBytes)),
 		})
 		name := fmt.Sprintf("%s x %d", lab.Bytes(f.Size), f.Clients)
+		ratios = append(ratios, ratio.Median())
 		switch x := ratio.Median(); {
 		case x > 1+noise:
 			better = append(better, name)
@@ -73,6 +78,7 @@ func table(cells []*Cell) lab.Table {
 			t.Notes = append(t.Notes, fmt.Sprintf("%s: %d calls with full copies and %d with coding failed.", name, f.Failed, c.Failed))
 		}
 	}
+	t.Notes = append(t.Notes, fmt.Sprintf("All loads together: %.2f times the calls of full copies (geometric mean).", ratios.Mean()))
 	for _, l := range []struct {
 		says string
 		list []string
