@@ -100,13 +100,14 @@ func workload(rng *rand.Rand, n int) []op {
 	var ops []op
 	terms := map[uint64]uint64{}
 	for len(ops) < n {
-		ops = append(ops, m.draw(rng, terms))
+		ops = append(ops, m.draw(rng, terms, []int{0, 10, 900, 5000, 12000}))
 	}
 	return ops
 }
 
-// draw makes a random write to one of three groups, and applies it to the models. terms are the last of each group.
-func (m models) draw(rng *rand.Rand, terms map[uint64]uint64) op {
+// draw makes a random write to one of three groups, with entries of some sizes, and applies it to the models. terms are
+// the last of each group.
+func (m models) draw(rng *rand.Rand, terms map[uint64]uint64, sizes []int) op {
 	o := op{group: 1 + rng.Uint64N(3)}
 	g := m.group(o.group)
 	first, _ := g.FirstIndex()
@@ -133,7 +134,7 @@ func (m models) draw(rng *rand.Rand, terms map[uint64]uint64) op {
 			terms[o.group]++
 		}
 		terms[o.group] = max(1, terms[o.group])
-		size := []int{0, 10, 900, 5000, 12000}[rng.IntN(5)]
+		size := sizes[rng.IntN(len(sizes))]
 		o.write.Entries = storagetest.Entries(terms[o.group], from, 1+rng.IntN(4), size)
 		if rng.IntN(2) == 0 {
 			o.write.HardState = &pb.HardState{Term: new(terms[o.group]), Commit: commitTo(g, 0).Commit}

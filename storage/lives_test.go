@@ -110,7 +110,8 @@ func (l *lives) live() error {
 func (l *lives) write(e *storage.Engine) error {
 	for range l.rng.IntN(40) {
 		before := slices.Clone(l.ops)
-		o := l.m.draw(l.rng, l.terms)
+		// Some end about where the least segment does, or are about as large as those that are not gathered.
+		o := l.m.draw(l.rng, l.terms, []int{0, 10, 900, 5000, 12000, 3870 + l.rng.IntN(50), 16<<10 - 40 + l.rng.IntN(60), 40_000})
 		l.ops = append(before, o)
 		n := len(l.ops)
 		err := o.toEngine(e, func(err error) {
