@@ -100,45 +100,51 @@ func workload(rng *rand.Rand, n int) []op {
 	var ops []op
 	terms := map[uint64]uint64{}
 	for len(ops) < n {
-		o := op{group: 1 + rng.Uint64N(3)}
-		g := m.group(o.group)
-		first, _ := g.FirstIndex()
-		last, _ := g.LastIndex()
-		snap, _ := g.Snapshot()
-		at := snap.GetMetadata().GetIndex()
-		switch k := rng.IntN(12); {
-		case k == 0 && at < last:
-			o.snapshot = &pb.SnapshotMetadata{Index: new(at + 1 + rng.Uint64N(last-at)), ConfState: &pb.ConfState{Voters: []uint64{rng.Uint64N(5)}}}
-		case k <= 2 && at >= first:
-			o.compact = first + rng.Uint64N(at-first+1)
-		case k == 3 && rng.IntN(3) == 0:
-			terms[o.group]++
-			o.write.Snapshot = &pb.Snapshot{Metadata: &pb.SnapshotMetadata{
-				Index: new(last + 1 + rng.Uint64N(4)), Term: new(terms[o.group]), ConfState: &pb.ConfState{Voters: []uint64{9}}}}
-			last = o.write.Snapshot.GetMetadata().GetIndex()
-			o.write.HardState = &pb.HardState{Term: new(terms[o.group]), Commit: commitTo(g, last).Commit}
-		case k == 4:
-			o.write.HardState, o.write.Lazy = commitTo(g, last), true
-		default:
-			from := last + 1
-			if lo := max(first, at+1); rng.IntN(4) == 0 && lo <= last {
-				from = lo + rng.Uint64N(last-lo+1)
-				terms[o.group]++
-			}
-			terms[o.group] = max(1, terms[o.group])
-			size := []int{0, 10, 900, 5000, 12000}[rng.IntN(5)]
-			o.write.Entries = storagetest.Entries(terms[o.group], from, 1+rng.IntN(4), size)
-			if rng.IntN(2) == 0 {
-				o.write.HardState = &pb.HardState{Term: new(terms[o.group]), Commit: commitTo(g, 0).Commit}
-			}
-			o.write.Lazy = rng.IntN(5) == 0
-		}
-		if err := m.apply(o); err != nil {
-			panic(fmt.Sprintf("the workload is at odds with the model: %v: %v", o, err))
-		}
-		ops = append(ops, o)
+		ops = append(ops, m.draw(rng, terms, []int{0, 10, 900, 5000, 12000}))
 	}
 	return ops
+}
+
+// draw makes a random write to one of three groups, with entries of some sizes, and applies it to the models. terms are
+// the last of each group.
+func (m models) draw(rng *rand.Rand, terms map[uint64]uint64, sizes []int) op {
+	o := op{group: 1 + rng.Uint64N(3)}
+	g := m.group(o.group)
+	first, _ := g.FirstIndex()
+	last, _ := g.LastIndex()
+	snap, _ := g.Snapshot()
+	at := snap.GetMetadata().GetIndex()
+	switch k := rng.IntN(12); {
+	case k == 0 && at < last:
+		o.snapshot = &pb.SnapshotMetadata{Index: new(at + 1 + rng.Uint64N(last-at)), ConfState: &pb.ConfState{Voters: []uint64{rng.Uint64N(5)}}}
+	case k <= 2 && at >= first:
+		o.compact = first + rng.Uint64N(at-first+1)
+	case k == 3 && rng.IntN(3) == 0:
+		terms[o.group]++
+		o.write.Snapshot = &pb.Snapshot{Metadata: &pb.SnapshotMetadata{
+			Index: new(last + 1 + rng.Uint64N(4)), Term: new(terms[o.group]), ConfState: &pb.ConfState{Voters: []uint64{9}}}}
+		last = o.write.Snapshot.GetMetadata().GetIndex()
+		o.write.HardState = &pb.HardState{Term: new(terms[o.group]), Commit: commitTo(g, last).Commit}
+	case k == 4:
+		o.write.HardState, o.write.Lazy = commitTo(g, last), true
+	default:
+		from := last + 1
+		if lo := max(first, at+1); rng.IntN(4) == 0 && lo <= last {
+			from = lo + rng.Uint64N(last-lo+1)
+			terms[o.group]++
+		}
+		terms[o.group] = max(1, terms[o.group])
+		size := sizes[rng.IntN(len(sizes))]
+		o.write.Entries = storagetest.Entries(terms[o.group], from, 1+rng.IntN(4), size)
+		if rng.IntN(2) == 0 {
+			o.write.HardState = &pb.HardState{Term: new(terms[o.group]), Commit: commitTo(g, 0).Commit}
+		}
+		o.write.Lazy = rng.IntN(5) == 0
+	}
+	if err := m.apply(o); err != nil {
+		panic(fmt.Sprintf("the workload is at odds with the model: %v: %v", o, err))
+	}
+	return o
 }
 
 // commitTo returns g's hard state with its commit index at least to.
@@ -193,6 +199,7 @@ type crasher struct {
 	queued int // writes that the engine has taken
 	acked  int // writes up to the last that was reported durable
 	deep   bool
+	brief  bool // of the outcomes of a crash one is looked at
 	// Points and outcomes, so that the test can tell that it tested something.
 	points, torn, more int
 }
@@ -216,7 +223,11 @@ func (c *crasher) wrap() vfs.FS {
 // unsynced blocks, or all of it.
 func (c *crasher) crash(at errorfs.Op) {
 	c.points++
-	for _, percent := range []int{0, 10 + c.rng.IntN(80), 100} {
+	percents := []int{0, 10 + c.rng.IntN(80), 100}
+	if c.brief {
+		percents = percents[1:2]
+	}
+	for _, percent := range percents {
 		fs := c.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: c.rng})
 		c.reopen(fs, fmt.Sprintf("crash %d at %v %s, %d%% of the unsynced data stays", c.points, at.Kind, at.Path, percent))
 	}
@@ -340,6 +351,44 @@ func TestKillThenPowerFailure(t *testing.T) {
 	}
 	t.Logf("%d crash points, %d torn tails", points, torn)
 	require.Positive(t, torn)
+}
+
+// TestKillAnywhereThenPowerFailure kills the process at every operation of a workload that rotates, purges
+// and recycles segments; then the power fails at any operation of the next start. Names that the killed
+// process had not synced are in the caches, as its writes are.
+func TestKillAnywhereThenPowerFailure(t *testing.T) {
+	points, recycled := 0, uint64(0)
+	for n, ended := 0, false; !ended; n++ {
+		rng := rand.New(rand.NewPCG(uint64(n), 13))
+		mem := vfs.NewCrashableMem()
+		l := &lives{t: t, rng: rng, mem: mem, left: n}
+		ops := workload(rand.New(rand.NewPCG(3, 13)), 26)
+		c := &crasher{t: t, rng: rng, mem: mem, ops: ops, brief: true}
+		opts := crashOptions(l.fs())
+		opts.SegmentBytes = storage.MinSegmentBytes
+		killed, err := storage.Open("data", opts)
+		for i := 0; err == nil && i < len(ops); i++ {
+			if err = ops[i].toEngine(killed, func(err error) {
+				if err == nil && !ops[i].write.Lazy {
+					c.acked = i + 1
+				}
+			}); err == nil {
+				c.queued = i + 1
+				_, err = killed.Step()
+			}
+		}
+		if ended = err == nil; ended {
+			recycled = killed.Stats().Recycled
+		}
+		e, err := storage.Open("data", crashOptions(unlocked{c.wrap()}))
+		require.NoError(t, err, "killed at operation %d", n)
+		_, err = prefix(e, ops[:c.queued], c.acked)
+		require.NoError(t, err, "killed at operation %d", n)
+		points += c.points
+	}
+	t.Logf("%d crash points, %d segments recycled", points, recycled)
+	require.Positive(t, points)
+	require.Positive(t, recycled)
 }
 
 // TestKilledBeforeItsDirectoryIsSynced: a process makes directories, and is killed

@@ -60,15 +60,16 @@ type spare struct {
 // openDirectory locks the directory and compares its identity, and first makes either
 // if missing.
 func openDirectory(fs vfs.FS, path string, id Identity) (_ *directory, err error) {
-	if err := dirlock.Make(fs, path); err != nil {
-		return nil, fmt.Errorf("storage: making directory %s: %w", path, err)
-	}
 	d := &directory{fs: fs, path: path}
 	defer func() {
 		if err != nil {
 			_ = d.close() // the first error is the one to report
+			err = d.full(err)
 		}
 	}()
+	if err := dirlock.Make(fs, path); err != nil {
+		return nil, fmt.Errorf("storage: making directory %s: %w", path, err)
+	}
 	if d.lock, err = dirlock.Take(fs, path); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w; stop the other process or give this node a directory of its own", ErrLocked, path, err)
 	}
@@ -78,6 +79,12 @@ func openDirectory(fs vfs.FS, path string, id Identity) (_ *directory, err error
 	salt, err := d.readIdentity(id)
 	if errors.Is(err, os.ErrNotExist) {
 		salt, err = d.writeIdentity(id)
+	} else if err == nil {
+		// An earlier process may have been killed before it had synced a name. A later name must not
+		// survive a power failure that the earlier one does not.
+		if err = d.dir.Sync(); err != nil {
+			err = failedSync{fmt.Errorf("storage: syncing directory %s: %w", path, err)}
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -278,7 +285,9 @@ func (d *directory) prepare(allocate func(f vfs.File) error, bytes int64) error 
 // before the next removal, so that segments on disk always have consecutive numbers,
 // and a gap in the numbers means a lost file.
 func (d *directory) remove(number uint64, bytes int64, spares int) error {
-	name, keep := d.join(segmentName(number)), d.usedSpares() < spares
+	name := d.join(segmentName(number))
+	// A power failure may have left a spare of this number beside the segment.
+	keep := d.usedSpares() < spares && !slices.ContainsFunc(d.spares, func(s spare) bool { return s.number == number })
 	var err error
 	if keep {
 		err = d.fs.Rename(name, d.spareName(number))

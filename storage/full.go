@@ -81,6 +81,7 @@ func (e *Engine) full(err error) {
 	e.mu.Lock()
 	first := e.stall.reason == nil
 	e.stall.reason, e.stall.stuck = err, len(e.w.batch) > 0
+	e.progress.refused = time.Now()
 	e.room.Broadcast() // nobody makes room in the queue
 	e.mu.Unlock()
 	if first {

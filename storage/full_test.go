@@ -406,6 +406,19 @@ func TestCloseWhileFull(t *testing.T) {
 	require.NoError(t, e.Close())
 }
 
+// TestFullBeforeTheFirstStart: the disk is full when a directory is made.
+func TestFullBeforeTheFirstStart(t *testing.T) {
+	full := true
+	opts := crashOptions(&tightFS{FS: vfs.NewMem(), rng: rand.New(rand.NewPCG(1, 1)), refuse: func(string) bool { return full }})
+	_, err := storage.Open("data", opts)
+	require.ErrorIs(t, err, storage.ErrFull)
+	require.ErrorContains(t, err, "IDENTITY")
+	full = false
+	e, err := storage.Open("data", opts)
+	require.NoError(t, err)
+	require.NoError(t, e.Close())
+}
+
 // TestFullSyncFails: a sync without room is a failed sync, as any other.
 func TestFullSyncFails(t *testing.T) {
 	for _, kind := range []errorfs.OpKind{errorfs.OpFileSyncData, errorfs.OpFileSync} {

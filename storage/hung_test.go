@@ -5,6 +5,7 @@ package storage_test
 
 import (
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,6 +61,40 @@ func TestHungIsCalledWhenNoWriteEnds(t *testing.T) {
 		time.Sleep(3 * after)
 		require.EqualValues(t, 1, calls.Load())
 		shut.Store(false)
+		require.NoError(t, e.Close())
+	})
+}
+
+// A disk that is full refuses what asks for room, again and again. One that was full, and no longer answers, hangs.
+func TestHungIsCalledWhenAFullDiskHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var full, shut atomic.Bool
+		var calls atomic.Int64
+		const after = time.Minute
+		fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+			for op.Kind.ReadOrWrite() == errorfs.OpIsWrite && shut.Load() {
+				time.Sleep(time.Second)
+			}
+			if op.Kind == errorfs.OpFileWriteAt && full.Load() {
+				return syscall.ENOSPC
+			}
+			return nil
+		}))
+		e, err := storage.Open("log", storage.Options{FS: fs, Identity: storage.Identity{Cluster: 1, Node: 1},
+			Hung: func() { calls.Add(1) }, HungAfter: after})
+		require.NoError(t, err)
+		g, err := e.Group(1)
+		require.NoError(t, err)
+		full.Store(true)
+		require.NoError(t, g.Append(storage.Write{HardState: &pb.HardState{Term: new(uint64(1))}}, nil))
+		time.Sleep(5 * after)
+		require.ErrorIs(t, g.Stalled(), storage.ErrFull)
+		require.Zero(t, calls.Load())
+		shut.Store(true)
+		time.Sleep(2 * after)
+		require.EqualValues(t, 1, calls.Load())
+		shut.Store(false)
+		full.Store(false)
 		require.NoError(t, e.Close())
 	})
 }

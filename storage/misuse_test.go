@@ -5,6 +5,7 @@ package storage_test
 
 import (
 	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
+
+	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/storage"
 	"github.com/weftraft/weft/storage/storagetest"
@@ -79,5 +82,37 @@ func TestDirectoryUnderAnotherNameIsLocked(t *testing.T) {
 	require.NoError(t, e.Close())
 	e, err = storage.Open(link, crashOptions(vfs.Default))
 	require.NoError(t, err)
+	require.NoError(t, e.Close())
+}
+
+// TestLogEndsBeforeTheLastNumber: behind an entry of the highest index no other can come, and no log can say
+// where it ends. Such writes are refused: what a log takes it can open again.
+func TestLogEndsBeforeTheLastNumber(t *testing.T) {
+	const most = math.MaxUint64
+	opts := storage.Options{Identity: testIdentity, FS: vfs.NewMem(), Manual: true}
+	e, err := storage.Open("data", opts)
+	require.NoError(t, err)
+	g, err := e.Group(1)
+	require.NoError(t, err)
+	snapshot := func(index uint64) *pb.Snapshot {
+		return &pb.Snapshot{Metadata: &pb.SnapshotMetadata{Index: new(index), Term: new(uint64(1))}}
+	}
+	require.ErrorIs(t, g.AppendWait(t.Context(), storage.Write{Snapshot: snapshot(most)}), storage.ErrInvalid)
+	require.NoError(t, g.AppendWait(t.Context(), storage.Write{Snapshot: snapshot(most - 3), Entries: storagetest.Entries(1, most-2, 1, 10)}))
+	for n := 2; n <= 3; n++ {
+		require.ErrorIs(t, g.AppendWait(t.Context(), storage.Write{Entries: storagetest.Entries(1, most-1, n, 10)}), storage.ErrInvalid)
+	}
+	require.NoError(t, g.AppendWait(t.Context(), storage.Write{Entries: storagetest.Entries(1, most-1, 1, 10)}))
+	require.NoError(t, e.Close())
+	e, err = storage.Open("data", opts)
+	require.NoError(t, err)
+	g, err = e.Group(1)
+	require.NoError(t, err)
+	last, err := g.LastIndex()
+	require.NoError(t, err)
+	require.EqualValues(t, uint64(most-1), last)
+	entries, err := g.Entries(most-2, most, 1<<20)
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
 	require.NoError(t, e.Close())
 }

@@ -79,7 +79,7 @@ type Options struct {
 	// Hung, unless nil, is called once, on a goroutine of its own, when writes wait and none has ended
 	// for HungAfter, which must be more than 0. Nothing in the process can end a call that hangs in
 	// the system: a Hung that ends the process lets a supervisor start the node elsewhere. It is not
-	// called for a full disk, nor with Manual.
+	// called for a full disk that goes on to refuse, nor with Manual.
 	Hung      func()
 	HungAfter time.Duration
 

@@ -9,8 +9,9 @@ import "time"
 // that, and cannot know whether the call will return; the writer waits. What the engine does know
 // is whether it gets on.
 type progress struct {
-	ended uint64    // writes, in whatever way
-	since time.Time // the last end of a batch, or the first write after a rest
+	ended   uint64    // writes, in whatever way
+	since   time.Time // the last end of a batch, or the first write after a rest
+	refused time.Time // when the disk had no room last
 }
 
 // Progress returns the number of writes, of all groups, that have ended since Open, and whether
@@ -23,18 +24,18 @@ func (g *Group) Progress() (ended uint64, waits bool) {
 }
 
 // watch calls Options.Hung once when writes have waited for Options.HungAfter, and looks again until
-// then. A full disk does not hang.
+// then. A full disk does not hang while it refuses.
 func (e *Engine) watch() {
 	e.mu.Lock()
-	waits, full := e.waits(), e.stall.reason != nil
+	waits := e.waits()
+	if e.stall.reason != nil {
+		waits = min(waits, time.Since(e.progress.refused)-retryFull)
+	}
 	e.mu.Unlock()
 	select {
 	case <-e.stopped:
 		return
 	default:
-	}
-	if full {
-		waits = 0
 	}
 	if left := e.opts.HungAfter - waits; left > 0 {
 		time.AfterFunc(left, e.watch)

@@ -204,7 +204,7 @@ func (g *Group) entries() int {
 }
 
 // slotsIn returns consecutive slots of entries in s, the first of which has index lo,
-// for one read; about limit bytes, or one entry.
+// for one read; at most limit bytes, or one entry, which a frame has room for.
 func (g *Group) slotsIn(s *segment, limit int) (lo uint64, slots []slot) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -215,7 +215,7 @@ func (g *Group) slotsIn(s *segment, limit int) (lo uint64, slots []slot) {
 		all := g.log.slots[i:]
 		n, end := 1, all[0].off+all[0].size
 		for n < len(all) && all[n].seg == s && all[n].off >= end &&
-			int64(all[n].off) <= int64(end)+readGapBytes && int(all[n].off-all[0].off) < limit {
+			int64(all[n].off) <= int64(end)+readGapBytes && int64(all[n].off-all[0].off)+int64(all[n].size) <= int64(limit) {
 			end = all[n].off + all[n].size
 			n++
 		}

@@ -43,3 +43,17 @@ func TestPurgingLooksThroughSomeLogsAtATime(t *testing.T) {
 	}
 	require.Positive(t, e.Stats().Purged)
 }
+
+// TestMovedEntriesFitAFrame: behind a small entry there is one as large as a write takes. Moved in one frame, both would
+// have a body for which the next start takes the frame for torn, and cuts the log there.
+func TestMovedEntriesFitAFrame(t *testing.T) {
+	e, err := Open("d", indexOptions(vfs.NewMem()))
+	require.NoError(t, err)
+	g, seg := e.groupLocked(1), e.segments[0]
+	g.log.slots = []slot{{seg: seg, off: 100, size: 50}, {seg: seg, off: 150, size: maxBodyBytes}, {seg: seg, off: 150 + maxBodyBytes, size: 50}}
+	for i, want := range []int{1, 1, 1} {
+		_, slots := g.slotsIn(seg, purgeStepBytes)
+		require.Len(t, slots, want, "from slot %d", i)
+		g.log.slots = g.log.slots[len(slots):]
+	}
+}

@@ -5,6 +5,7 @@ package storage
 
 import (
 	"fmt"
+	"math"
 
 	"google.golang.org/protobuf/proto"
 
@@ -82,6 +83,9 @@ func (g *Group) check(w Write) (*record, error) {
 		if snap != 0 && index <= snap {
 			return nil, fmt.Errorf("%w: group %d has the snapshot of index %d, got %d", raft.ErrSnapOutOfDate, g.id, snap, index)
 		}
+		if index == math.MaxUint64 {
+			return nil, g.invalid("Snapshot has index %d, the highest is %d", index, uint64(math.MaxUint64-1))
+		}
 		if n := proto.Size(s); n > MaxSnapshotBytes {
 			return nil, g.invalid("Snapshot has %d bytes, the bound is %d: keep the body in the host", n, MaxSnapshotBytes)
 		}
@@ -110,6 +114,9 @@ func (g *Group) checkEntries(entries []*pb.Entry, base, last uint64, r *record) 
 	first := entries[0].GetIndex()
 	if first == 0 || first > last+1 {
 		return g.invalid("Entries begin at index %d, the log ends at %d", first, last)
+	}
+	if n := uint64(len(entries)); first > math.MaxUint64-n { // which would leave no index behind the log
+		return g.invalid("%d Entries from index %d on, the highest index is %d", n, first, uint64(math.MaxUint64-1))
 	}
 	bytes, rows := 0, make([]row, len(entries))
 	for i, e := range entries {

@@ -4,12 +4,14 @@
 package copies
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -93,6 +95,9 @@ func (p *recoveryPlan) beforePath(dir string) string {
 
 func planPath(dir string) string { return filepath.Join(dir, "recovery") }
 
+// planSum is the line with the checksum, behind the plan.
+func planSum(text []byte) string { return fmt.Sprintf("%08x\n", crc32.Checksum(text, castagnoli)) }
+
 // readPlan returns the plan of a recovery that has not ended, or nil.
 func readPlan(dir string) (*recoveryPlan, error) {
 	data, err := os.ReadFile(planPath(dir))
@@ -103,7 +108,10 @@ func readPlan(dir string) (*recoveryPlan, error) {
 		return nil, err
 	}
 	var p recoveryPlan
-	err = json.Unmarshal(data, &p)
+	text, sum, summed := bytes.Cut(data, []byte("\n"))
+	if err = json.Unmarshal(text, &p); summed && string(sum) != planSum(text) { // an earlier version wrote no sum
+		err = errors.New("its checksum does not match")
+	}
 	if err == nil && (p.Index < 2 || p.Group == 0 || p.Term == 0) {
 		err = fmt.Errorf("it has group %d, index %d, term %d", p.Group, p.Index, p.Term)
 	}
@@ -113,7 +121,9 @@ func readPlan(dir string) (*recoveryPlan, error) {
 	return &p, nil
 }
 
-// CheckFinished returns an error for a directory in which a recovery was begun.
+// CheckFinished returns an error for a directory in which a recovery was begun. That no plan is there, and what else is
+// found in the directory, such as the book, may be the work of a process that was killed before it was durable: so
+// CheckFinished syncs the directory, before others rest on it.
 func CheckFinished(dir string) error {
 	p, err := readPlan(dir)
 	if err != nil {
@@ -122,7 +132,7 @@ func CheckFinished(dir string) error {
 	if p != nil {
 		return fmt.Errorf("%w: group %d, without the members %v: call Recover again, with the same arguments, or TakeBack", ErrUnfinished, p.Group, p.Lost)
 	}
-	return nil
+	return syncDir(dir)
 }
 
 func (r *recovery) run(ctx context.Context) (Recovered, error) {
@@ -206,17 +216,22 @@ func (r *recovery) plan(ctx context.Context) (*recoveryPlan, error) {
 	if p.Book, err = os.ReadFile(r.book.Path()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	data, err := json.Marshal(p)
-	if err != nil {
-		return nil, err
-	}
-	return p, files.Replace(planPath(r.Dir), data)
+	return p, r.write(p)
 }
 
-// logHasBegun reports whether the log is that of the new beginning.
+// write writes a plan, durably.
+func (r *recovery) write(p *recoveryPlan) error {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return files.Replace(planPath(r.Dir), fmt.Appendf(text, "\n%s", planSum(text)))
+}
+
+// logHasBegun reports whether the log is that of the new beginning, or has gone on from there.
 func (r *recovery) logHasBegun(p *recoveryPlan) (bool, error) {
 	first, err := r.log.FirstIndex()
-	return first == p.Index+1, err
+	return first > p.Index, err
 }
 
 // tail loads the state machine and returns the log behind it.

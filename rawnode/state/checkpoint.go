@@ -411,6 +411,7 @@ func (m *Memory[M]) forgetLater(c checkpoint) error {
 		return fmt.Errorf("remove the later checkpoint: %w", errors.Join(err, fs.Remove(m.path(c.name))))
 	}
 	m.last.index, m.last.name = 0, "" // whatever the disk makes of it, a further checkpoint of the old state is written anew
+	m.durable.Store(c.index)          // of the old state nothing more is certain
 	return dirlock.Sync(fs, m.opts.Dir)
 }
 

@@ -48,7 +48,7 @@ type Options struct {
 	// Sessions, unless nil, has clients' sessions: a command that is proposed again takes
 	// effect once. Each command then has an envelope: see [Plain], [OpenSession],
 	// [InSession], [EndSession]. All replicas must have the same limits, always: hosts compare
-	// them, and OpenMemory refuses other limits than before ([ErrLimits]). ResultBytes is at most 8 MiB, and a session keeps no result above 1 MiB: see [ErrResult].
+	// them, and OpenMemory refuses other limits than before ([ErrLimits]). ResultBytes is at most 8 MiB, Results at most 1,048,576, and a session keeps no result above 1 MiB: see [ErrResult].
 	Sessions *session.Limits
 	// Logf receives a line for each event of interest to an operator; nil means silence.
 	Logf func(format string, args ...any)

@@ -64,7 +64,7 @@ func (s *State) Restore(to rawnode.SnapshotMeta, body io.Reader) error {
 // replace makes a generation the state, durably, and removes the old one.
 func (s *State) replace(p *pebble.DB, m meta, host []byte, old uint64) error {
 	b := p.NewBatch()
-	err := errors.Join(b.Set(metaKey(s.group, 'm'), m.encode(), nil), put(b, metaKey(s.group, 'h'), host))
+	err := errors.Join(b.Set(metaKey(s.group, 'm'), m.encode(), nil), put(b, metaKey(s.group, 'h'), host), s.keepLimits(b))
 	if err != nil {
 		return errors.Join(err, b.Close())
 	}

@@ -285,10 +285,8 @@ func (s *State) fill(batch *pebble.Batch, b rawnode.Batch) ([]any, error) {
 		}
 	}
 	if s.sessions != nil {
-		if !s.kept {
-			if err := batch.Set(metaKey(s.group, 'l'), []byte(envelope.Describe(s.limits)), nil); err != nil {
-				return nil, err
-			}
+		if err := s.keepLimits(batch); err != nil {
+			return nil, err
 		}
 		for id, row := range s.sessions.Changes() {
 			if err := put(batch, sessionKey(s.group, s.meta.generation, id), row); err != nil {
@@ -301,6 +299,14 @@ func (s *State) fill(batch *pebble.Batch, b rawnode.Batch) ([]any, error) {
 		err = errors.Join(err, batch.Set(metaKey(s.group, 'h'), b.Host, nil))
 	}
 	return results, err
+}
+
+// keepLimits puts the limits of sessions into the first batch behind which they count.
+func (s *State) keepLimits(b *pebble.Batch) error {
+	if s.limits == nil || s.kept {
+		return nil
+	}
+	return b.Set(metaKey(s.group, 'l'), []byte(envelope.Describe(s.limits)), nil)
 }
 
 // put sets a value, or removes the key if there is none.

@@ -463,6 +463,16 @@ func TestOtherLimitsOfSessionsThanBeforeAreRefused(t *testing.T) {
 	db, s, err = opened(&session.DefaultLimits)
 	require.NoError(t, err)
 	require.Equal(t, []rawnode.Setting{{Name: "session limits", Value: "10000 sessions of 16 results in 65536 bytes"}}, s.Settings())
+	snap, err := s.Snapshot()
+	require.NoError(t, err)
+	from := db
+	o.Dir = "restored" // a snapshot was the first that was written there
+	db, s, err = opened(few)
+	require.NoError(t, err)
+	require.NoError(t, s.Restore(snap.Meta(), snap))
+	require.NoError(t, errors.Join(snap.Close(), from.Close(), db.Close()))
+	db, _, err = opened(&session.DefaultLimits)
+	require.ErrorIs(t, err, state.ErrLimits)
 	require.NoError(t, db.Close())
 }
 

@@ -10,7 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	pb "go.etcd.io/raft/v3/raftpb"
+
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/storage"
 )
 
 // A data directory is made once, belongs to one node, and is not taken for
@@ -113,4 +116,25 @@ func TestMergePages(t *testing.T) {
 			require.Equal(t, []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "k"}, got, "limit %d, short %d", limit, short)
 		}
 	}
+}
+
+// A survivor's log tells how many groups there are, too: a backup with fewer, as the settings have a flipped bit, would not
+// be whole. And a directory that has lost its log gets none, which would hide the loss from the node's next start.
+func TestSurvivorIsAllThatTheLogHas(t *testing.T) {
+	dir := t.TempDir()
+	s := settings{Cluster: 5, Node: 2, Groups: 2}
+	require.NoError(t, s.write(dir))
+	_, err := OpenSurvivor(t.Context(), dir, t.TempDir(), false)
+	require.ErrorContains(t, err, "has no log")
+	require.NoDirExists(t, logDir(dir))
+
+	e, err := storage.Open(logDir(dir), storage.Options{Identity: storage.Identity{Cluster: 5, Node: 2}})
+	require.NoError(t, err)
+	g, err := e.Group(3)
+	require.NoError(t, err)
+	require.NoError(t, g.AppendWait(t.Context(), storage.Write{HardState: &pb.HardState{Term: new(uint64(1))}}))
+	require.NoError(t, e.Close())
+	_, err = OpenSurvivor(t.Context(), dir, t.TempDir(), false)
+	require.ErrorIs(t, err, errSettings)
+	require.ErrorContains(t, err, "says that there are 2 groups, and the log has group 3")
 }

@@ -51,11 +51,17 @@ func OpenSurvivor(ctx context.Context, data, scratch string, incomplete bool) (s
 			err = errors.Join(err, s.Close())
 		}
 	}()
+	if _, err := os.Stat(logDir(data)); err != nil { // a new log would hide the loss from the next start of the node
+		return s, fmt.Errorf("%w: %s has no log, so nothing survived: %w", errSettings, data, err)
+	}
 	engine, err := storage.Open(logDir(data), storage.Options{Identity: storage.Identity{Cluster: s.Cluster, Node: s.Node}})
 	if err != nil {
 		return s, err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
+	if ids := engine.Groups(); len(ids) > 0 && ids[len(ids)-1] > uint64(found.Groups) { // and the backup would lack it
+		return s, fmt.Errorf("%w: %s says that there are %d groups, and the log has group %d: restore the file from a copy", errSettings, filepath.Join(data, settingsFile), found.Groups, ids[len(ids)-1])
+	}
 	if s.copied, err = os.MkdirTemp(scratch, ".kvdemo-survivor-"); err != nil {
 		return s, err
 	}

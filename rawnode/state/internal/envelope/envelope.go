@@ -28,11 +28,13 @@ const (
 // ErrMalformed says that a command has no envelope that this version can read.
 var ErrMalformed = errors.New("state: the command has no envelope of a session; make it with Plain, OpenSession, InSession or EndSession")
 
-// Bounds of what a session keeps, in bytes: of one result, and of session.Limits.ResultBytes. A row of
-// the table, with all that a session keeps, must fit a frame of a checkpoint.
+// Bounds of what a session keeps: bytes of one result, session.Limits.ResultBytes, and session.Limits.Results,
+// each of which takes up to 14 bytes beside the result. A row of the table, with all that a session keeps, must
+// fit a frame of a checkpoint.
 const (
 	maxResultBytes = 1 << 20
 	maxKeptBytes   = 8 << 20
+	maxResults     = 1 << 20
 )
 
 // CheckLimits returns an error that names every mistake in limits.
@@ -40,6 +42,9 @@ func CheckLimits(l session.Limits) error {
 	err := l.Validate()
 	if l.ResultBytes > maxKeptBytes {
 		err = errors.Join(err, fmt.Errorf("%w: ResultBytes is %d, want at most %d", session.ErrInvalid, l.ResultBytes, maxKeptBytes))
+	}
+	if l.Results > maxResults {
+		err = errors.Join(err, fmt.Errorf("%w: Results is %d, want at most %d", session.ErrInvalid, l.Results, maxResults))
 	}
 	return err
 }

@@ -5,6 +5,7 @@ package envelope
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,4 +73,30 @@ func TestErrorLeavesTheTable(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []byte("x"), got)
 	}
+}
+
+// TestSessionFitsAFrame: what a session keeps is one frame of a checkpoint, of at most 32 MiB. A session that keeps
+// more would let no checkpoint be made, and the log grow.
+func TestSessionFitsAFrame(t *testing.T) {
+	most := session.Limits{Sessions: 1, Results: maxResults, ResultBytes: maxKeptBytes}
+	require.NoError(t, CheckLimits(most))
+	s, err := Load(most, nil)
+	require.NoError(t, err)
+	id := session.ID(1)
+	_, err = s.Apply(Open(), nil)
+	require.NoError(t, err)
+	const far = math.MaxUint64 / (maxResults + 2) // between two commands
+	value := make([]byte, maxKeptBytes/maxResults-1)
+	for i := range uint64(maxResults + 1) {
+		if i == maxResults {
+			value = make([]byte, maxResultBytes) // the last counts whole
+		}
+		_, err = s.Apply(Inside(id, (i+1)*far, 0, []byte{1}), func([]byte) (any, error) { return value, nil })
+		require.NoError(t, err)
+	}
+	for id, row := range s.All() {
+		require.Less(t, len(EncodeRow(id, row)), 32<<20)
+	}
+	most.Results++
+	require.ErrorContains(t, CheckLimits(most), "Results is 1048577, want at most 1048576")
 }
