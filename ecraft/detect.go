@@ -12,7 +12,9 @@ import (
 // length of the prefix. Detect is for nodes that must not have envelopes, or only envelopes with
 // another prefix. [IsEnvelope] checks the magic only; Detect also requires the right length of the
 // prefix behind the magic, and a header with the right checksum, which no payload has by chance. So
-// Detect misses an envelope with a damaged header.
+// Detect misses an envelope with a damaged header. A payload with many places that look like the begin of a header was made on
+// purpose, and counts as an envelope: the next place may have a header, or be the begin of the envelope behind whose clear prefix
+// somebody's bytes stand.
 func Detect(data []byte) (prefix int, found bool) {
 	head := data[:min(len(data), MaxPrefix+len(magic))]
 	for tries := 0; tries < maxTries; prefix++ {
@@ -29,12 +31,11 @@ func Detect(data []byte) (prefix int, found bool) {
 		}
 		tries++
 	}
-	return 0, false
+	return prefix, true
 }
 
 const (
-	// maxTries bounds the checksums that Detect computes: a payload with more candidates was made
-	// on purpose.
+	// maxTries bounds the checksums that Detect computes.
 	maxTries = 4
 	// maxHeaderLen is the length of the longest header.
 	maxHeaderLen = fixedLen + 9*MaxSlots + MaxRiders*(riderLen+MaxSlots) + crcLen

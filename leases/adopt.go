@@ -49,14 +49,33 @@ func (n *Node) mayAdopt(now Instant, r *Roster) bool {
 // pending roster. The wait ends, because meanwhile nothing is granted to the peer.
 func (n *Node) waitsFor(now Instant, p *peer) bool {
 	r := n.pending()
-	return r != nil && p.promise.binds(now) && p.promise.roster.ID.Term == r.ID.Term && r.shrinks(p.promise.roster, p.id)
+	return r != nil && r.waitsFor(now, p)
 }
 
-// tryAdopt adopts the newest roster, if nothing stands against it, and grants the
+// waitsFor reports whether a promise to a peer stands against a roster.
+func (r *Roster) waitsFor(now Instant, p *peer) bool {
+	return p.promise.binds(now) && p.promise.roster.ID.Term == r.ID.Term && r.shrinks(p.promise.roster, p.id)
+}
+
+// adoptable returns the newest roster against which nothing stands, or nil. While the newest known one waits for a
+// grantee, an older one may not: rule L26.
+func (n *Node) adoptable(now Instant) *Roster {
+	for _, r := range slices.Backward(n.rosters.list) {
+		switch {
+		case n.adopted != nil && r.ID.Seq <= n.adopted.ID.Seq:
+			return nil
+		case n.mayAdopt(now, r) && !slices.ContainsFunc(n.peers, func(p *peer) bool { return r.waitsFor(now, p) }):
+			return r
+		}
+	}
+	return nil
+}
+
+// tryAdopt adopts a roster, if nothing stands against it, and grants the
 // requests waiting for the adoption. Promises on unchanged roles continue.
 func (n *Node) tryAdopt(now Instant) {
-	r := n.pending()
-	if r == nil || !n.mayAdopt(now, r) || slices.ContainsFunc(n.peers, func(p *peer) bool { return n.waitsFor(now, p) }) {
+	r := n.adoptable(now)
+	if r == nil {
 		return
 	}
 	for _, p := range n.peers {

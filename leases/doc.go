@@ -90,7 +90,7 @@
 //
 // L6. A node adopts a roster in which a grantee's role is smaller after its promise
 // to the grantee has ended. Adopted at once, the roster before is superseded
-// while P still counts the node among its majority. Node.tryAdopt; seeds.
+// while P still counts the node among its majority. Node.adoptable; seeds.
 //
 // L7. A node that waits for a grantee grants nothing new to it. A grantee that
 // hears nothing but is heard would renew without end, and the roster and all
@@ -209,8 +209,11 @@
 // TestRosterIsAnnouncedUntilItIsKnown, TestBurstOfWishesIsAnnounced.
 //
 // L26. Waiting is state. A node that waits to adopt a roster goes on granting
-// leases on roles that stay, and answers everything else. Node.tryAdopt,
-// Node.mayGrant; TestReadsGoOnWhileAnotherResponderDies.
+// leases on roles that stay, and answers everything else. Of the rosters that it knows it adopts
+// the newest that waits for nobody. Otherwise a responder that becomes deaf while the leases of
+// another run out holds up the writes that wait for the other, too, for as long as its own leases
+// last. Node.adoptable, Node.mayGrant; TestReadsGoOnWhileAnotherResponderDies,
+// TestSecondDeafResponderHoldsUpNoWriteThatItHas, TestWritesWaitNoLongerThanTheySay.
 //
 // L27. A permit lets a reader answer without the node: it says for which keys, until when
 // by the clock, and which entries the read has to see. The host publishes the permit that an

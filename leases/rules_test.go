@@ -125,6 +125,30 @@ func TestReadsGoOnWhileAnotherResponderDies(t *testing.T) {
 	}
 }
 
+// Node 4 becomes deaf and renews its leases, and so does node 5, when those of node 4 are about to end. Each
+// holds up its own writes: the first write does not wait for the leases of node 5, which has the write.
+func TestSecondDeafResponderHoldsUpNoWriteThatItHas(t *testing.T) {
+	s := newStage(t, 5, 5, []NodeID{4, 5}, nil)
+	c, l := s.set.cfg, s.member(1)
+	deafen := func(id NodeID) (write Index) {
+		s.member(id).patient = time.Hour // pre-votes would keep its term from rising
+		for from := range s.cut {
+			s.cut[from][id] = true
+		}
+		return s.write(1, 0)
+	}
+	s.pass(50 * ms)
+	began := s.now
+	first := deafen(4)
+	s.until("node 4 is removed", c.Fail+rounds, func() bool { return !l.lease.rosters.newest().names(4) })
+	s.pass(c.ElectionTimeout - c.Fail - 3*c.Heartbeat)
+	deafen(5)
+	s.until("node 5 is removed", c.Fail+rounds, func() bool { return !l.lease.rosters.newest().names(5) })
+	require.False(t, s.committed(1, first), "too early for this test")
+	s.until("the first write is committed", began+c.Fail+c.ElectionTimeout+rounds-s.now, func() bool { return s.committed(1, first) })
+	s.until("all is committed", c.ElectionTimeout+rounds, func() bool { return s.committed(1, l.last()) })
+}
+
 // Nobody writes, and a responder dies. The responder is removed all the same,
 // so that the next write does not wait for the dead.
 func TestSilentResponderIsRemovedFromAnIdleGroup(t *testing.T) {

@@ -92,6 +92,7 @@ type member struct {
 	syncing bool
 	stuck   bool // its disk is
 	limps   int  // how many times as long its disk takes beyond what it should
+	misled  bool // its clock is beyond the bound, and it knows
 	// slowApply says that its state machine does not get on
 	slowApply bool
 	// deafToTicks keeps ticks from its leases

@@ -77,7 +77,7 @@ func (m *member) enter(t Term, lead NodeID) {
 func (m *member) campaign(transfer bool) {
 	w, now := m.w, m.reading()
 	m.heard, m.patient = now, w.between(w.set.cfg.ElectionTimeout, 2*w.set.cfg.ElectionTimeout)
-	if !m.conf.Voters.has(m.id) || m.leads || !m.lease.MayCampaign(now) {
+	if w.set.meek && m.id != w.set.first || !m.conf.Voters.has(m.id) || m.leads || !m.lease.MayCampaign(now) {
 		return
 	}
 	for i := m.applied + 1; i <= m.commit; i++ {

@@ -68,6 +68,7 @@ type settings struct {
 	weights       [actCount]int
 	rates         []float64 // of the clocks, if not drawn
 	ambush        float64   // chance of an act upon a message of leases that matters
+	meek          bool      // nobody but the first campaigns
 }
 
 // reached counts what a run came by.

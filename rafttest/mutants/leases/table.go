@@ -118,7 +118,7 @@ var table = []bug{
 	{"L5", "a node campaigns with promises out", "leases/sim_raft_test.go",
 		edit("|| m.leads || !m.lease.MayCampaign(now) {", "|| m.leads {"), nil, "TestNodeWithPromisesOutDoesNotCampaign"},
 	{"L6", "a roster is adopted at once", "leases/adopt.go",
-		edit("|| slices.ContainsFunc(n.peers, func(p *peer) bool { return n.waitsFor(now, p) }) {", "|| slices.Contains(n.peers, nil) {"), nil, ""},
+		edit("&& !slices.ContainsFunc(n.peers, func(p *peer) bool { return r.waitsFor(now, p) }):", ":"), nil, ""},
 
 	// Rosters.
 	{"L13", "no barrier", "leases/lead.go",
@@ -211,6 +211,8 @@ var table = []bug{
 		edit("(due || p.follow.announced < newest)", "p.follow.announced < newest"), nil, "TestRosterIsAnnouncedUntilItIsKnown"},
 	{"L26", "a node that waits grants nothing to anyone", "leases/grantor.go",
 		edit("n.pending() != nil && n.pending().shrinks(r, p.id):", "n.pending() != nil:"), nil, "TestReadsGoOnWhileAnotherResponderDies"},
+	{"L26", "a node adopts the newest roster that it knows, and no other", "leases/adopt.go",
+		edit("		case n.adopted != nil && r.ID.Seq <= n.adopted.ID.Seq:", "		case n.adopted != nil && r.ID.Seq <= n.adopted.ID.Seq || r != n.rosters.newest():"), nil, "TestSecondDeafResponderHoldsUpNoWriteThatItHas"},
 
 	// Notes.
 	{"L20", "notes of a majority are enough", "leases/notes.go",
