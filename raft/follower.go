@@ -50,9 +50,11 @@ func (f *follower) step(m *pb.Message) error {
 		f.readConfirmed(m, m.GetIndex())
 	case pb.MsgForgetLeader:
 		// A leader answering reads by its lease counts on not being forgotten.
-		if f.cfg.ReadOnlyOption != ReadOnlyLeaseBased {
-			f.turn(f.role, None)
+		if f.cfg.ReadOnlyOption == ReadOnlyLeaseBased {
+			f.cfg.Logger.Errorf("raft: node %x does not forget its leader %x: ReadOnlyOption is ReadOnlyLeaseBased", f.id, f.lead)
+			return nil
 		}
+		f.turn(f.role, None)
 	case pb.MsgTimeoutNow:
 		// The leader is alive and steps aside, so there is nobody to disturb
 		// and nothing to ask first.

@@ -40,6 +40,7 @@ func TestMalformedMessages(t *testing.T) {
 		"future entry":          {msg(pb.MsgApp, &pb.Message{LogTerm: new(uint64(5)), Index: new(uint64(3)), Entries: []*pb.Entry{entry(6, 4)}}), "leader of term 5"},
 		"commit beyond the log": {msg(pb.MsgHeartbeat, &pb.Message{Commit: new(uint64(9))}), "commits index 9, but this log ends at 4"},
 		"no entries":            {msg(pb.MsgProp, &pb.Message{}), "MsgProp from 2 has no entries"},
+		"nil proposal":          {msg(pb.MsgProp, &pb.Message{Entries: []*pb.Entry{{}, nil}}), "MsgProp from 2 has a nil entry"},
 		"no context":            {msg(pb.MsgReadIndex, &pb.Message{}), "MsgReadIndex from 2 has no entry"},
 		"short round":           {msg(pb.MsgHeartbeatResp, &pb.Message{Context: []byte("abc")}), "context of 3 bytes"},
 		"term out of reach":     {msg(pb.MsgTimeoutNow, &pb.Message{Term: new(uint64(math.MaxUint64))}), "has term 18446744073709551615"},

@@ -103,9 +103,12 @@ func (l *leader) readIndex(m *pb.Message) {
 
 func (l *leader) startRead(m *pb.Message) {
 	index := l.extension.LeaderIndex(m)
-	if l.cfg.ReadOnlyOption == ReadOnlyLeaseBased || l.members.IsAlone(l.id) {
+	switch {
+	case l.cfg.ReadOnlyOption == ReadOnlyLeaseBased || l.members.IsAlone(l.id):
 		l.readAllowed(m, index)
 		return
+	case l.cfg.ReadOnlyOption != ReadOnlySafe:
+		return // no option: upstream, which does not refuse it either, answers no read
 	}
 	l.reads.waiting = append(l.reads.waiting, pendingRead{req: m, index: index})
 	l.reads.ack(l.id, l.reads.newest())

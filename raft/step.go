@@ -5,6 +5,7 @@ package raft
 
 import (
 	"fmt"
+	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -64,6 +65,9 @@ func (r *raft) checkShape(m *pb.Message) error {
 	case pb.MsgProp:
 		if len(m.GetEntries()) == 0 {
 			return fmt.Errorf("%w: MsgProp from %x has no entries", ErrMalformedMessage, m.GetFrom())
+		}
+		if slices.Contains(m.GetEntries(), nil) {
+			return fmt.Errorf("%w: MsgProp from %x has a nil entry", ErrMalformedMessage, m.GetFrom())
 		}
 	case pb.MsgReadIndex:
 		if len(m.GetEntries()) == 0 {

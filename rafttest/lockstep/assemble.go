@@ -143,6 +143,9 @@ func (s *schedule) start(m *member) {
 		out[side] = attempt(side, func(side int) (err error) {
 			c := cfg
 			c.Storage = m.disk[side]
+			if c.Logger != nil {
+				c.Logger = s.loud[side].logger()
+			}
 			cores[side], err = lib.newCore(c)
 			return err
 		})

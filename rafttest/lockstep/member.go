@@ -46,6 +46,8 @@ type host struct {
 	// appends and applies are the queues of the storage threads, and acks the reports of these
 	// threads to their own node, in the asynchronous mode.
 	appends, applies, acks []packet
+	// reported is the last of acks that was delivered.
+	reported packet
 	// slow: see schedule.slowDisk.
 	slow bool
 	// readsWait: see schedule.tooEarly.

@@ -60,15 +60,26 @@ func init() { // the functions use ops themselves, through drawPlan
 		{"op: disk fails", 1, false, (*schedule).breakDisk, false},
 		{"op: change refused by a change of node 0", 3, false, (*schedule).refuseChange, false},
 		{"op: hasty campaign", 3, false, (*schedule).hastyCampaign, false},
+		// Schedules that are not strange end here.
+		{"op: strange proposal", 12, false, (*schedule).strangeProposal, false},
+		{"op: repeated report", 12, false, (*schedule).repeatReport, false},
+		{"op: message for another", 6, false, (*schedule).misdeliver, false},
+		{"op: message from far ahead", 1, false, (*schedule).farAhead, false},
+		{"op: read with several entries", 6, false, (*schedule).readOfSeveral, false},
+		{"op: change or bootstrap by a host alone", 1, false, (*schedule).overreach, false},
+		{"op: quiesced group", 4, false, (*schedule).quiesce, false},
 	}
 }
 
-const bareOps = 28
+const bareOps, usualOps = 28, 33
 
 // ops are the steps that this schedule can take.
 func (s *schedule) ops() []op {
-	if s.bare {
+	switch {
+	case s.bare:
 		return ops[:bareOps]
+	case !s.strange:
+		return ops[:usualOps]
 	}
 	return ops
 }

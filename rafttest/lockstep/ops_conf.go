@@ -102,7 +102,7 @@ func (s *schedule) apply(m *member, pair pairOfEntries) {
 			continue // a snapshot came first
 		}
 		m.machine.applied = e.GetIndex()
-		if e.GetType() != pb.EntryNormal {
+		if isChange(e) {
 			s.applyChange(m, [2]*pb.Entry{e, pair[1][i]})
 		}
 	}
@@ -172,6 +172,11 @@ func (s *schedule) sameConfStates(states [2]*pb.ConfState) {
 	if sum[0] != sum[1] {
 		s.differ("ApplyConfChange", states[0], states[1])
 	}
+}
+
+// isChange reports whether an entry changes the configuration; types of later versions do not.
+func isChange(e *pb.Entry) bool {
+	return e.GetType() == pb.EntryConfChange || e.GetType() == pb.EntryConfChangeV2
 }
 
 // decode reads a configuration change, or returns nil if the data is no configuration change.

@@ -172,7 +172,7 @@ func (s *schedule) asyncPart(m *member) {
 		}
 	case which == 2 && len(m.acks) > 0 && !s.stalls(m):
 		p := m.acks[0]
-		m.acks = m.acks[1:]
+		m.acks, m.reported = m.acks[1:], p
 		s.stepMessage(m, [2]*pb.Message{cloneOf(p.m[0]), cloneOf(p.m[1])})
 	}
 }

@@ -178,7 +178,7 @@ func (s *schedule) drawFarewell(m *member) pb.ConfChangeI {
 
 func holdsChange(pairs []pairOfEntries) bool {
 	return slices.ContainsFunc(pairs, func(p pairOfEntries) bool {
-		return slices.ContainsFunc(p[0], func(e *pb.Entry) bool { return e.GetType() != pb.EntryNormal })
+		return slices.ContainsFunc(p[0], isChange)
 	})
 }
 

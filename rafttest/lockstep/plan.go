@@ -143,6 +143,12 @@ func (s *schedule) drawConfig() raft.Config {
 	if !s.bare && c.oneIn(20) {
 		cfg.MaxInflightMsgs, cfg.MaxCommittedSizePerReady = math.MaxInt, math.MaxUint64
 	}
+	if s.strange && c.oneIn(5) {
+		cfg.MaxInflightBytes = pick(c, cfg.MaxSizePerMsg, math.MaxUint64)
+	}
+	if s.strange && c.oneIn(10) {
+		cfg.ReadOnlyOption = 2 // which upstream does not refuse
+	}
 	return cfg
 }
 

@@ -13,7 +13,6 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
-	"github.com/weftraft/weft/internal/silent"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -26,6 +25,7 @@ type schedule struct {
 	chance
 	seed    uint64
 	bare    bool
+	strange bool // see ops_strange.go
 	libs    [2]library
 	plan    plan
 	members []*member
@@ -33,6 +33,7 @@ type schedule struct {
 	// island is the set of members that the rest cannot reach.
 	island map[uint64]bool
 	ledger ledger
+	loud   [2]loud // nil for Nodes
 	safety safety
 	tally  tally
 
@@ -71,11 +72,12 @@ type result struct {
 func run(seed uint64, o options) (result result) {
 	installEntropy()
 	s := &schedule{
-		chance: newChance(seed),
-		seed:   seed,
-		bare:   o.Bare,
-		libs:   [2]library{upstream, weft},
-		tally:  o.Tally,
+		chance:  newChance(seed),
+		seed:    seed,
+		bare:    o.Bare,
+		strange: !o.Bare && seed%4 == 2,
+		libs:    [2]library{upstream, weft},
+		tally:   o.Tally,
 	}
 	if o.swap != nil {
 		s.libs = *o.swap
@@ -83,8 +85,9 @@ func run(seed uint64, o options) (result result) {
 	if s.tally == nil {
 		s.tally = tally{}
 	}
-	for _, lib := range s.libs {
-		lib.setLogger(silent.Logger{})
+	for side, lib := range s.libs {
+		s.loud[side] = loud{}
+		lib.setLogger(s.loud[side].logger())
 	}
 	defer func() {
 		result.Calls = s.call
@@ -198,6 +201,7 @@ func (s *schedule) both(m *member, what string, f func(side int) error) (error, 
 	var out [2]outcome
 	for side := range out {
 		theEntropy.reset(s.seed, s.call)
+		clear(s.loud[side])
 		out[side] = attempt(side, f)
 	}
 	a, b := out[0], out[1]
@@ -215,12 +219,15 @@ func (s *schedule) both(m *member, what string, f func(side int) error) (error, 
 		return nil, false
 	case (a.panicked != nil) != (b.panicked != nil):
 		s.fail(what+": only one side panicked", sides(s.libs, a.String(), b.String()))
+	case a.panicked != nil && what == "Step" && s.libs[1].name == weft.name:
+		s.fail("Step: both sides panicked", sides(s.libs, a.String(), b.String()))
 	case a.panicked != nil:
 		s.tally.Hit("panics: both in " + what)
 		m.halt()
 		return nil, false
 	}
 	s.sameError(what, a.err, b.err)
+	s.sameLevels(what, b.err)
 	if a.err != nil {
 		s.tally.Hit("errors: " + a.err.Error())
 	}

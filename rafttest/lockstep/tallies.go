@@ -26,7 +26,7 @@ func (s *schedule) tallyConfig(c *raft.Config) {
 	hit("MaxInflightBytes", class(c.MaxInflightBytes, 0))
 	hit("CheckQuorum", c.CheckQuorum)
 	hit("PreVote", c.PreVote)
-	hit("ReadOnlyOption", [...]string{"Safe", "LeaseBased"}[c.ReadOnlyOption])
+	hit("ReadOnlyOption", [...]string{"Safe", "LeaseBased", "unknown"}[c.ReadOnlyOption])
 	hit("Logger", isSet(c.Logger))
 	hit("DisableProposalForwarding", c.DisableProposalForwarding)
 	hit("DisableConfChangeValidation", c.DisableConfChangeValidation)

@@ -189,6 +189,7 @@ func TestConfig(t *testing.T) {
 		cs := &pb.ConfState{Voters: pick(c, nil, []uint64{1}, []uint64{1, 2, 3}, []uint64{2, 2}, []uint64{0, 1}), Learners: pick(c, nil, nil, []uint64{2}, []uint64{4}),
 			VotersOutgoing: pick(c, nil, nil, []uint64{1, 2}), LearnersNext: pick(c, nil, nil, nil, []uint64{2}), AutoLeave: pick(c, nil, nil, new(true))}
 		withStorage, filled, broken := !c.oneIn(20), !c.oneIn(4), sound
+		stateless := c.oneIn(20)
 		if c.oneIn(8) {
 			broken = pick(c, failsState, failsFirst, failsLast, failsTerm, failsEntries, failsSnapshot)
 		}
@@ -203,7 +204,9 @@ func TestConfig(t *testing.T) {
 						fill(d, hs)
 					}
 					d.fault = broken
-					mine.Storage = d
+					if mine.Storage = d; stateless {
+						mine.Storage = withoutState{d}
+					}
 				}
 				theEntropy.reset(1, 1)
 				_, err := lib.newCore(mine)
@@ -221,6 +224,11 @@ func TestConfig(t *testing.T) {
 		t.Errorf("%d of 12000 configurations were accepted: the test no longer tests both", accepted)
 	}
 }
+
+// withoutState has nothing to say of the members, as the storage of a node that waits to be added.
+type withoutState struct{ *disk }
+
+func (withoutState) InitialState() (*pb.HardState, *pb.ConfState, error) { return nil, nil, nil }
 
 // fill puts entries 4 to 8 behind a snapshot at 3.
 func fill(d *disk, hs *pb.HardState) {

@@ -36,6 +36,7 @@ var table = []bug{
 	{"append", "the leader ignores the term of a hint", "replicate.go", "if term := m.GetLogTerm(); term > 0 {", "if term := m.GetLogTerm(); term > 1<<40 {"},
 	{"append", "an answer without news does not end probing", "replicate.go", "!pr.MaybeUpdate(index) && (pr.Match != index || pr.State != tracker.StateProbe)", "!pr.MaybeUpdate(index)"},
 	{"append", "the leader keeps the proposer's buffer", "extension_alone.go", "e.Data = bytes.Clone(e.Data)", "_ = bytes.Clone(e.Data)"},
+	{"append", "a proposal with a nil entry panics", "step.go", "if slices.Contains(m.GetEntries(), nil) {", "if slices.Contains(m.GetEntries(), nil) && m == nil {"},
 	{"append", "an empty payload becomes an absent one", "extension_alone.go", "e.Data = bytes.Clone(e.Data)", "if e.Data = bytes.Clone(e.Data); len(e.Data) == 0 {\n\t\t\te.Data = nil\n\t\t}"},
 
 	// Committing.
@@ -57,7 +58,8 @@ var table = []bug{
 	{"read index", "answered before an entry of the term is committed", "reads.go", "if l.log.holds(ecraft.ID{Term: l.term, Index: l.log.committed}) {", "if true {"},
 	{"read index", "a late answer takes back a newer one", "reads.go", "q.acked[from] = max(q.acked[from], round)", "q.acked[from] = round"},
 	{"read index", "names the end of the log, not the commit index", "reads.go", "	index := l.extension.LeaderIndex(m)\n", "	index := l.log.last().Index\n"},
-	{"read index", "a single voter asks nobody and waits for ever", "reads.go", "ReadOnlyLeaseBased || l.members.IsAlone(l.id) {", "ReadOnlyLeaseBased {"},
+	{"read index", "a single voter asks nobody and waits for ever", "reads.go", "ReadOnlyLeaseBased || l.members.IsAlone(l.id):", "ReadOnlyLeaseBased:"},
+	{"read index", "an option that is none asks a quorum", "reads.go", "case l.cfg.ReadOnlyOption != ReadOnlySafe:", "case false:"},
 	{"read index", "the leader does not count itself", "reads.go", "	l.reads.ack(l.id, l.reads.newest())\n", ""},
 	{"read index", "early reads are forgotten", "reads.go", "	for _, m := range early {\n		l.startRead(m)\n	}\n", "	_ = early\n"},
 
