@@ -8,7 +8,20 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
+
+// processCPU returns the CPU time of a process, user and system. /proc has it in
+// hundredths of a second, which is too coarse; a process's clock is exact.
+func processCPU(pid int) (time.Duration, error) {
+	const ofProcess = 2 // the clock that counts what the scheduler gave it
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^pid)<<3|ofProcess, &t); err != nil {
+		return 0, err
+	}
+	return time.Duration(t.Nano()), nil
+}
 
 // machineTick is the unit of /proc/stat, for all programs of Linux.
 const machineTick = 10 * time.Millisecond

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"os"
 	"syscall"
+	"time"
 )
 
 func childAttributes() *syscall.SysProcAttr { return nil }
@@ -22,3 +23,14 @@ func (p *Process) Pause() error { return errNoPause }
 func (p *Process) Resume() error { return errNoPause }
 
 func killGroup(p *os.Process) error { return p.Kill() }
+
+// OwnCPU is 0 here.
+func OwnCPU() time.Duration { return 0 }
+
+// OwnSleeps is 0 here.
+func OwnSleeps() uint64 { return 0 }
+
+// Written is an error here.
+func Written(*os.ProcessState) (uint64, error) {
+	return 0, errors.New("this system does not say what a process has written")
+}
