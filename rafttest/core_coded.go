@@ -5,6 +5,7 @@ package rafttest
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -127,12 +128,9 @@ type nodeClock interface {
 // without coding: neither as read by a host, nor as a crash now would leave the
 // disk.
 func (s *sim) dense() bool {
-	for _, n := range s.nodes {
-		if n.disk != nil && (s.findCoded(n) != 0 || s.firstCoded(&n.disk.durable) != 0) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.nodes, func(n *node) bool {
+		return n.disk != nil && (s.findCoded(n) != 0 || s.firstCoded(&n.disk.durable) != 0)
+	})
 }
 
 // firstCoded returns the index of the first coded entry in an image, or 0.

@@ -4,7 +4,10 @@
 package rafttest
 
 import (
+	"slices"
 	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
 )
 
 // This file is runs in which leaders fall while coded entries are under way, and
@@ -52,10 +55,7 @@ func (f *faults) fall() {
 // codedUnderWay reports whether a leader has a coded entry that is not committed.
 func (s *sim) codedUnderWay(n *node) bool {
 	commit := n.proc.rn.BasicStatus().GetCommit()
-	for _, e := range n.disk.live.entries {
-		if e.GetIndex() > commit && s.check.truth.Coded(entryName{e.GetIndex(), e.GetTerm()}.id()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.disk.live.entries, func(e *pb.Entry) bool {
+		return e.GetIndex() > commit && s.check.truth.Coded(entryName{e.GetIndex(), e.GetTerm()}.id())
+	})
 }

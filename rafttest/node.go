@@ -4,6 +4,7 @@
 package rafttest
 
 import (
+	"slices"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -292,12 +293,9 @@ func (n *node) retire() {
 // the members, and know after a loss of power that it is committed.
 func (s *sim) allApplied() bool {
 	newest := s.check.newestConf()
-	for _, n := range s.nodes {
-		if members.Has(newest.conf, n.id) && (n.disk == nil || n.disk.durable.state.commit < newest.index || !n.up() || n.proc.applied < newest.index) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.nodes, func(n *node) bool {
+		return members.Has(newest.conf, n.id) && (n.disk == nil || n.disk.durable.state.commit < newest.index || !n.up() || n.proc.applied < newest.index)
+	})
 }
 
 // core returns the process of a node if it runs with leases and is awake, or nil.

@@ -5,6 +5,7 @@ package rafttest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weftraft/weft/internal/world"
@@ -230,15 +231,7 @@ func (p *plan) settleJoints() {
 // leader that does not code would end a joint configuration twice where hosts report the
 // end before they apply it.
 func (j *jointsPlan) simpleOnly(p *plan) bool {
-	if j == nil || p.coded.late == 0 {
-		return false
-	}
-	for _, o := range j.order {
-		if o == reportThenApply {
-			return true
-		}
-	}
-	return false
+	return j != nil && p.coded.late > 0 && slices.Contains(j.order[:], reportThenApply)
 }
 
 // String lists the draws.
@@ -250,15 +243,7 @@ func (j *jointsPlan) String() string {
 // uneven reports whether some node's ticks come in bursts: such a node may take a burst
 // for the silence of its leader.
 func (j *jointsPlan) uneven() bool {
-	if j == nil {
-		return false
-	}
-	for _, gap := range j.gap {
-		if gap > 1 {
-			return true
-		}
-	}
-	return false
+	return j != nil && slices.Max(j.gap[:]) > 1
 }
 
 // says reports whether a node's host tells the core that it applies changes of the members

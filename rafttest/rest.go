@@ -3,6 +3,8 @@
 
 package rafttest
 
+import "slices"
+
 // This file is the third phase: nobody asks for anything, and all members are where they
 // should be. Then a group sends heartbeats and their answers, and nothing else: a message
 // that is sent again and again, and changes nothing, costs most where there are many
@@ -34,21 +36,11 @@ func (f *finale) rest() {
 // changeWaits reports whether a change of the members waits, as for voters to come that
 // nobody starts: then the group has something to do.
 func (f *finale) changeWaits() bool {
-	for _, n := range f.s.running() {
-		if n.proc.rn.CodingStatus().Waiting != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.s.running(), func(n *node) bool { return n.proc.rn.CodingStatus().Waiting != "" })
 }
 
 // writesWait reports whether a slow disk has writes yet: a member may have applied what its disk has
 // not (Config.MaxEarlyApplySize), and the leader sends it the rest once it is stored.
 func (f *finale) writesWait() bool {
-	for _, n := range f.s.running() {
-		if len(n.proc.appends.writing)+len(n.proc.appends.waiting) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.s.running(), func(n *node) bool { return len(n.proc.appends.writing)+len(n.proc.appends.waiting) > 0 })
 }

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -127,14 +128,7 @@ func (t *tunerResult) rows(group uint64) (rows [][]any) {
 			at = append(at, fmt.Sprintf("%d: %d", r.Node, r.Reads))
 		}
 		span := assignmentResult{From: c.From, To: c.To}.span()
-		rows = append(rows, []any{group, t.Mode, span, c.Reads, c.Writes, orNone(strings.Join(at, ", ")), groupList(c.Nodes), c.Why})
+		rows = append(rows, []any{group, t.Mode, span, c.Reads, c.Writes, cmp.Or(strings.Join(at, ", "), "-"), groupList(c.Nodes), c.Why})
 	}
 	return rows
-}
-
-func orNone(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }

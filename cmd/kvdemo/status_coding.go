@@ -65,10 +65,7 @@ func (g groupResult) codingRow(node, appended uint64) []any {
 
 // levelOf says how many restore the entry, or that shares differ.
 func levelOf(e *kvpb.StatusResponse_CodedEntry) string {
-	var shares []uint64
-	for _, n := range e.Units {
-		shares = append(shares, n)
-	}
+	shares := slices.Collect(maps.Values(e.GetUnits()))
 	if len(shares) > 0 && slices.Max(shares)-slices.Min(shares) > 1 {
 		return fmt.Sprintf("%d, uneven", e.Level)
 	}

@@ -18,7 +18,6 @@ type Network struct {
 	Latest time.Duration
 
 	agenda *Agenda
-	traits *Traits
 	links  [][]Link
 	calm   bool
 	mended int // how often all links were mended
@@ -32,7 +31,7 @@ type NetworkCounts struct {
 // NewNetwork returns the network of so many machines. Its links have the traits,
 // which may change, until a link is shaped otherwise.
 func NewNetwork(agenda *Agenda, draws Draws, machines int, traits *Traits) *Network {
-	n := &Network{agenda: agenda, traits: traits, links: make([][]Link, machines+1)}
+	n := &Network{agenda: agenda, links: make([][]Link, machines+1)}
 	for from := range n.links {
 		n.links[from] = make([]Link, machines+1)
 		for to := range n.links[from] {

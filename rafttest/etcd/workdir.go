@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,29 +92,11 @@ func (w *workdir) prepare(ctx context.Context, withTests bool) error {
 
 // copyTree makes to a writable copy of from, without the files in leftOut.
 func copyTree(from, to string) error {
-	if err := os.RemoveAll(to); err != nil {
-		return err
+	err := errors.Join(os.RemoveAll(to), os.CopyFS(to, os.DirFS(from)))
+	for file := range leftOut {
+		err = errors.Join(err, os.Remove(filepath.Join(to, file)))
 	}
-	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		switch {
-		case e.IsDir():
-			return os.MkdirAll(filepath.Join(to, rel), 0o700)
-		case leftOut[filepath.ToSlash(rel)] != "":
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(to, rel), data, 0o600)
-	})
+	return err
 }
 
 // writeModule writes this module's go.mod with more replacements, and its go.sum beside the go.mod.

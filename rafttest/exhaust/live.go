@@ -3,6 +3,8 @@
 
 package exhaust
 
+import "slices"
+
 // patienceTicks bounds how long a group that nothing disturbs may take to commit.
 const patienceTicks = 120
 
@@ -83,10 +85,5 @@ func (w *world) hasApplied(name int) bool {
 
 // has reports whether a log has an entry with a payload up to an index.
 func (n *state) has(name int, upTo uint64) bool {
-	for _, e := range n.disk.log {
-		if e.index <= upTo && string(e.pb.GetData()) == string(payload(name)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.disk.log, func(e *stored) bool { return e.index <= upTo && string(e.pb.GetData()) == string(payload(name)) })
 }

@@ -43,12 +43,9 @@ func (w *sim) beginOperator() {
 // at once after a torn write.
 func (w *sim) changesAreKnown(leader *replica) bool {
 	in, at := members(leader.state.conf), leader.state.confAt
-	for _, m := range w.live() {
-		if in[m.id] && (m.proc == nil || m.proc.common().state.at.index < at || m.disk.durable.hard.commit < at) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(w.live(), func(m *machine) bool {
+		return in[m.id] && (m.proc == nil || m.proc.common().state.at.index < at || m.disk.durable.hard.commit < at)
+	})
 }
 
 // changeMembers takes the next step of a replacement.

@@ -236,13 +236,8 @@ func (w *sim) checkRest() {
 // because learners do not campaign.
 func (w *sim) atRest() bool {
 	p := w.leader()
-	if p == nil {
-		return false
-	}
-	for _, id := range p.common().state.conf.GetVoters() {
-		if h, ok := w.machines[id-1].proc.(*cockroach); !ok || !h.quiesced {
-			return false
-		}
-	}
-	return true
+	return p != nil && !slices.ContainsFunc(p.common().state.conf.GetVoters(), func(id uint64) bool {
+		h, ok := w.machines[id-1].proc.(*cockroach)
+		return !ok || !h.quiesced
+	})
 }

@@ -13,11 +13,11 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/process"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
@@ -157,7 +157,7 @@ func measure(tmp string, size, clients int, d time.Duration) (_ sample, err erro
 // look adds up the counters of all nodes.
 func (c *cluster) look(done *atomic.Uint64) (s sample) {
 	s.commands = float64(done.Load())
-	s.cpu = used()
+	s.cpu = process.OwnCPU().Seconds()
 	for i, h := range c.hosts {
 		st := h.Status()
 		s.step += st.Step.Busy.Seconds()
@@ -189,13 +189,6 @@ func (s sample) minus(o sample) sample {
 	}
 }
 
-// used returns the processor time of the process so far, in seconds.
-func used() float64 {
-	var ru syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &ru) // fails for bad arguments only
-	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano()).Seconds()
-}
-
 // logAlone has a log engine by itself make writes of some entries each.
 func logAlone(tmp string, size, entries, writes int) (s sample, err error) {
 	dir, err := os.MkdirTemp(tmp, "")
@@ -212,7 +205,7 @@ func logAlone(tmp string, size, entries, writes int) (s sample, err error) {
 	if err != nil {
 		return s, err
 	}
-	begun, data := used(), make([]byte, size)
+	begun, data := process.OwnCPU().Seconds(), make([]byte, size)
 	for i := range writes {
 		var w storage.Write
 		for k := range entries {
@@ -222,7 +215,7 @@ func logAlone(tmp string, size, entries, writes int) (s sample, err error) {
 			return s, err
 		}
 	}
-	return sample{cpu: used() - begun, writes: float64(writes), entries: float64(writes * entries),
+	return sample{cpu: process.OwnCPU().Seconds() - begun, writes: float64(writes), entries: float64(writes * entries),
 		logKiB: float64(e.Stats().WrittenBytes) / 1024}, nil
 }
 

@@ -101,12 +101,9 @@ func newSim(bed Bed, plan Plan) (*sim, error) {
 		}
 	}
 	elected := func() bool {
-		for _, g := range w.groups {
-			if g.leader().Core.State().Role != raft.StateLeader || plan.Leases && !g.responds() {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(w.groups, func(g *group) bool {
+			return g.leader().Core.State().Role != raft.StateLeader || plan.Leases && !g.responds()
+		})
 	}
 	if !w.Until(10*time.Second, elected) {
 		w.Fail("not each group has its leader, and its responders")

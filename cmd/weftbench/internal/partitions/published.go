@@ -4,6 +4,7 @@
 package partitions
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/costs"
@@ -244,10 +245,5 @@ func (g *sets) tell(peer, f *follower, list []request) {
 }
 
 func (g *sets) whole() bool {
-	for _, f := range g.followers {
-		if f.arrived < len(g.log) || g.gossip && f.complete < len(g.log) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(g.followers, func(f *follower) bool { return f.arrived < len(g.log) || g.gossip && f.complete < len(g.log) })
 }

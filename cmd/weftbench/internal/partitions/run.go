@@ -16,6 +16,7 @@ package partitions
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/machines"
@@ -135,12 +136,7 @@ func (s Side) Run(ctx context.Context, plan Plan) (o Outcome, err error) {
 }
 
 func (w *sim) all(is func(group) bool) bool {
-	for _, g := range w.groups {
-		if !is(g) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(w.groups, func(g group) bool { return !is(g) })
 }
 
 func (w *sim) sent() []int {

@@ -5,6 +5,7 @@ package readsbench
 
 import (
 	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -85,6 +86,21 @@ func (g *group) disturb(t *testing.T) {
 		g.node(id).restarted()
 	}
 	g.pass(t, time.Second)
+}
+
+// restarted resets the replica when the node starts again from its disk.
+func (r *replica) restarted() {
+	r.applied, r.commit = r.g.c.Applied(r.id), r.g.c.Applied(r.id)
+	r.log = keyLog{first: r.disk.first, keys: slices.Clone(r.disk.keys), last: slices.Clone(r.disk.last)}
+	clear(r.latest)
+	for index, key := range r.g.check.log {
+		if index <= r.applied {
+			r.latest[key] = max(r.latest[key], index)
+		}
+	}
+	r.waiting, r.held = nil, nil
+	clear(r.grants)
+	clear(r.notes)
 }
 
 // The checker finds a node that answers from its applied state without waiting.

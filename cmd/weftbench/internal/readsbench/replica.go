@@ -5,7 +5,6 @@ package readsbench
 
 import (
 	"encoding/binary"
-	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 )
@@ -86,21 +85,6 @@ func (r *replica) stored(ents []*pb.Entry) {
 	r.release()
 }
 
-// restarted resets the replica when the node starts again from its disk.
-func (r *replica) restarted() {
-	r.applied, r.commit = r.g.c.Applied(r.id), r.g.c.Applied(r.id)
-	r.log = r.disk.clone()
-	clear(r.latest)
-	for index, key := range r.g.check.log {
-		if index <= r.applied {
-			r.latest[key] = max(r.latest[key], index)
-		}
-	}
-	r.waiting, r.held = nil, nil
-	clear(r.grants)
-	clear(r.notes)
-}
-
 // keyLog holds the keys of a log's entries, and the last entry of each key.
 type keyLog struct {
 	first uint64  // the index of keys[0]; 0: nothing is there
@@ -142,8 +126,4 @@ func (l *keyLog) key(index uint64) (int, bool) {
 		return 0, false
 	}
 	return int(l.keys[index-l.first]), true
-}
-
-func (l *keyLog) clone() keyLog {
-	return keyLog{first: l.first, keys: slices.Clone(l.keys), last: slices.Clone(l.last)}
 }

@@ -5,6 +5,7 @@ package tpcc
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/machines"
@@ -153,27 +154,14 @@ func (w *sim) found(i int, r *ranged) error {
 }
 
 func (w *sim) led() bool {
-	for _, members := range w.members {
-		if !members[0].Leads() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(w.members, func(members []*member) bool { return !members[0].Leads() })
 }
 
 // quiet reports whether no transaction is under way, and each replica has applied all.
 func (w *sim) quiet() bool {
-	if w.load.active > 0 {
-		return false
-	}
-	for _, members := range w.members {
-		for _, m := range members {
-			if m.Applied != members[0].Applied {
-				return false
-			}
-		}
-	}
-	return true
+	return w.load.active == 0 && !slices.ContainsFunc(w.members, func(members []*member) bool {
+		return slices.ContainsFunc(members, func(m *member) bool { return m.Applied != members[0].Applied })
+	})
 }
 
 // Run runs a plan, and checks the conditions at its end on the state of each replica.

@@ -88,13 +88,11 @@ func (t *txn) delete(k string) { t.batch(k).put(k, nil) }
 func (t *txn) batch(k string) *batch {
 	_, w, _, _ := parts(k)
 	r := t.w.rangeOf(w)
-	for _, b := range t.batches {
-		if b.r == r {
-			return b
-		}
+	b := t.of(r)
+	if b == nil {
+		b = &batch{r: r}
+		t.batches = append(t.batches, b)
 	}
-	b := &batch{r: r}
-	t.batches = append(t.batches, b)
 	return b
 }
 
