@@ -132,6 +132,7 @@ func (m *member) start(empty bool) {
 	w.boots++
 	cfg := w.set.cfg
 	cfg.ID, cfg.Boot = m.id, Boot(w.boots)
+	cfg.DriftPPM, cfg.Resolution = w.boundOf(m.id).DriftPPM, w.boundOf(m.id).Resolution
 	cfg.Lease = m.drawLease(cfg)
 	cfg.Quarantine = max(m.leased, cfg.Lease)
 	m.leased = cfg.Quarantine // a run may end before its quarantine does

@@ -66,7 +66,12 @@ func runSpared(seed uint64, verbose bool) *spared {
 	x.sync = min(x.sync, time.Millisecond)
 	x.jitter = min(x.jitter, 3*time.Millisecond)
 	x.cfg.Tuner = nil
-	x.meek = true
+	x.meek, x.bounds = true, map[NodeID]ClockBound{}
+	for id := NodeID(1); int(id) <= x.nodes; id++ {
+		if s.draws.IntN(2) == 0 { // a clock that is better than others, and says so: rule L31
+			x.bounds[id] = ClockBound{DriftPPM: 1 + s.draws.IntN(x.cfg.DriftPPM), Resolution: max(x.cfg.Resolution/time.Duration(1+s.draws.IntN(4)), time.Microsecond)}
+		}
+	}
 	rho := float64(x.cfg.DriftPPM) / 1e6
 	long := func(d time.Duration) time.Duration { return time.Duration(float64(d) / (1 - rho)) }
 	step := x.delay + x.jitter

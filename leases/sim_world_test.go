@@ -66,9 +66,10 @@ type settings struct {
 	sync          time.Duration
 	pace          time.Duration // between acts, on average
 	weights       [actCount]int
-	rates         []float64 // of the clocks, if not drawn
-	ambush        float64   // chance of an act upon a message of leases that matters
-	meek          bool      // nobody but the first campaigns
+	rates         []float64             // of the clocks, if not drawn
+	ambush        float64               // chance of an act upon a message of leases that matters
+	meek          bool                  // nobody but the first campaigns
+	bounds        map[NodeID]ClockBound // of clocks, where they are not those of cfg
 }
 
 // reached counts what a run came by.
@@ -239,7 +240,7 @@ func (w *world) drift(m *member) {
 	c := &m.clock
 	c.local += float64(w.now-c.at) * c.rate
 	c.at = w.now
-	rho := float64(w.set.cfg.DriftPPM) / 1e6 * max(w.opt.beyond, 1)
+	rho := float64(w.boundOf(m.id).DriftPPM) / 1e6 * max(w.opt.beyond, 1)
 	if w.set.rates != nil {
 		c.rate = w.set.rates[m.id-1]
 		return
@@ -257,7 +258,15 @@ func (w *world) drift(m *member) {
 // reading is what a member's clock shows: in steps of its resolution.
 func (m *member) reading() Instant {
 	t := Instant(m.clock.local + float64(m.w.now-m.clock.at)*m.clock.rate)
-	return t - t%Instant(m.w.set.cfg.Resolution)
+	return t - t%Instant(m.w.boundOf(m.id).Resolution)
+}
+
+// boundOf is the bound of a member's clock.
+func (w *world) boundOf(id NodeID) ClockBound {
+	if b, ok := w.set.bounds[id]; ok {
+		return b
+	}
+	return w.set.cfg.clock()
 }
 
 // send carries something to a member, late, more than once, or not at all.

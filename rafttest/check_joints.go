@@ -62,7 +62,7 @@ func (c *checker) servedByLease(n *node, p *coreProcess, asked lookup) {
 	for _, voters := range c.s.countingSets(n, conf) {
 		bound, most := holdings.Majority(voters, func(id uint64) bool {
 			g := c.s.leased.grants[id][n.id]
-			return id == n.id || g.term == term && g.until > c.s.leaseTime(id, asked.at)
+			return id == n.id || g.term == term && (g.until > c.s.leaseTime(id, asked.at) || asked.at < c.s.leased.clocks[id].holds)
 		})
 		if !most {
 			c.s.fail(leaseMajority, "node %d answers a read by its lease of term %d; %d of the voters %v are bound to it", n.id, term, bound, voters)

@@ -22,7 +22,7 @@ func (c leaseClock) rate() float64 { return c.n.s.plan.leased.rates[c.n.id] }
 // leaseTime is what the clock of a node's machine reads at an instant.
 func (s *sim) leaseTime(node uint64, at time.Duration) time.Duration {
 	l := s.plan.leased
-	t := time.Duration(float64(at)*l.rates[node]) + time.Duration(node)*time.Hour
+	t := time.Duration(s.leased.clocks[node].read(at, l.rates[node])) + time.Duration(node)*time.Hour
 	return t - t%l.cfg.Resolution
 }
 
@@ -93,6 +93,7 @@ type leasedState struct {
 	fresh [storeKeys]uint64
 	// grants is what nodes have promised each other: from, to.
 	grants [maxNodes + 1][maxNodes + 1]grant
+	clocks [maxNodes + 1]machineClock
 }
 
 // applied notes a command that a node has applied, and may have told of.

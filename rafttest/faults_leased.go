@@ -20,6 +20,7 @@ func (f *faults) beginLeased() {
 	f.every(l.rename, f.rename)
 	f.every(l.probe, f.probe)
 	f.every(l.retune, f.retune)
+	f.misleadLater()
 }
 
 // rename has an operator choose responders at the leader, or switch leases off for a

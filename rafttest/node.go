@@ -69,6 +69,7 @@ func (n *node) start() {
 	n.retired, n.startedAt = false, n.s.Now()
 	n.s.tell(n.id, "start: log %d..%d, term %d vote %d commit %d, checkpoint %d", n.disk.live.baseIndex+1, n.disk.live.last(),
 		n.disk.live.state.term, n.disk.live.state.vote, n.disk.live.state.commit, n.disk.live.checkpoint.GetMetadata().GetIndex())
+	n.s.mendClock(n)
 	n.disk.recover()
 	n.s.startedOld(n)
 	n.s.check.started(n, n.disk.live.checkpoint.GetMetadata().GetIndex())
@@ -83,6 +84,7 @@ func (n *node) clock() {
 	for range ticks {
 		n.s.story.Tick(n.id)
 		n.proc.tick()
+		n.s.misled(n)
 	}
 }
 

@@ -226,7 +226,7 @@ func (p *plan) String() string {
 	if l := p.leased; l != nil {
 		bare, leased := *p, *l
 		tuner := leased.cfg.Tuner
-		bare.leased, leased.tuning, leased.cfg.Tuner = nil, world.Draws{}, nil // pointers would be printed
+		bare.leased, leased.tuning, leased.clocks, leased.cfg.Tuner = nil, world.Draws{}, world.Draws{}, nil // pointers would be printed
 		return fmt.Sprintf("%s leased:%+v tuner:%+v", bare.String(), leased, tuner)
 	}
 	if p.coded == nil {

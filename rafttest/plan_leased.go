@@ -24,6 +24,9 @@ type leasedPlan struct {
 	// retune is how often an operator switches the tuner; 0: there is none.
 	retune time.Duration
 	tuning world.Draws
+	// unfit is how often some node's clock leaves its bound; 0: none does.
+	unfit  time.Duration
+	clocks world.Draws
 }
 
 // drawLeased draws a plan with leases over a plan without. The draws have a stream

@@ -114,5 +114,5 @@ type leasedReach struct {
 	Granted, Held, Revoked, Confirmed, Adopted          uint64
 	Removed, Restored, Renamed, RetiredLeases, Ambushes uint64
 	Lapsed, LearnerReads, FirstByNotes                  uint64
-	Retuned, TunedSpans                                 uint64
+	Retuned, TunedSpans, UnfitClocks                    uint64
 }

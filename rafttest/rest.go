@@ -23,6 +23,9 @@ func (f *finale) settle() {
 	f.settles = max(f.s.Now(), f.s.net.Latest, f.s.plan.duration+f.s.breaks().lasting()) + settleTime + f.tailTime()
 	if l := f.s.plan.leased; l != nil {
 		f.settles += l.cfg.Hold + electionTime // reads may wait so long before they go to the leader
+		if l.unfit > 0 {
+			f.settles += 3 * l.cfg.Lease // and a change of the members for a node whose clock was unfit
+		}
 	}
 	f.deadline = f.settles + finaleTime
 }

@@ -54,6 +54,9 @@ func run(seed uint64, opts options) runResult {
 		}
 		s.plan.drawLeased(world.NewDraws(seed, 21), opts.Beyond)
 		s.plan.leased.drawTuner(world.NewDraws(seed, 22))
+		if !opts.Joints && opts.Beyond == 0 {
+			s.plan.leased.drawClocks(world.NewDraws(seed, 23))
+		}
 	}
 	if opts.Joints {
 		s.plan.drawJoints(seed, opts)
