@@ -144,7 +144,8 @@ func (p *plan) drawJointHosts(d world.Draws) {
 		}
 	}
 	if d.Chance(0.2) {
-		j.upstream = uint(d.IntN(1<<maxNodes)) & uint(d.IntN(1<<maxNodes)) << 1
+		some, others := uint(d.IntN(1<<maxNodes)), uint(d.IntN(1<<maxNodes))
+		j.upstream = some & others << 1
 		if p.coded.brief.hurry.kind != hurryNot {
 			j.upstream = 0
 		}

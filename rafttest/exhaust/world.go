@@ -392,6 +392,20 @@ func (s *scenario) acts(w *world) []act {
 			add(act{deed: actBeat})
 		}
 	}
+	s.fallen(w, add)
+	for _, nodes := range s.Splits {
+		if s.left(w, actSplit) && w.split != mask(nodes) {
+			add(act{deed: actSplit, arg: mask(nodes), cost: 1})
+		}
+	}
+	if s.left(w, actWait) {
+		add(act{deed: actWait, cost: 1})
+	}
+	return list
+}
+
+// fallen adds what may befall the nodes that are up, or their disks.
+func (s *scenario) fallen(w *world, add func(act)) {
 	for i, n := range w.nodes {
 		if n == nil || !n.up {
 			continue
@@ -407,15 +421,6 @@ func (s *scenario) acts(w *world) []act {
 			add(act{deed: actBare, arg: uint8(i), cost: 1})
 		}
 	}
-	for _, nodes := range s.Splits {
-		if s.left(w, actSplit) && w.split != mask(nodes) {
-			add(act{deed: actSplit, arg: mask(nodes), cost: 1})
-		}
-	}
-	if s.left(w, actWait) {
-		add(act{deed: actWait, cost: 1})
-	}
-	return list
 }
 
 func (s *scenario) left(w *world, d deed) bool { return int(w.used[d]) < s.Most[d] }

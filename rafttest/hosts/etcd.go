@@ -76,9 +76,9 @@ func (h *etcd) handle(rd raft.Ready) {
 	if len(rd.CommittedEntries) > 0 || !raft.IsEmptySnap(rd.Snapshot) {
 		// Work behind a change of the members depends on the change, so the
 		// work waits.
-		changes := h.handedOut(rd.CommittedEntries)
-		waits := changes && !(leads && h.w.rush.reportsFirst)
-		if changes && !waits {
+		changes, first := h.handedOut(rd.CommittedEntries), leads && h.w.rush.reportsFirst
+		waits := changes && !first
+		if changes && first {
 			h.w.reach.ChangesReportedFirst++
 		}
 		applied = !waits

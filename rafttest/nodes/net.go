@@ -315,7 +315,7 @@ func (w *sim) unknownKind(m wire.Message) bool {
 	p := &w.plan.naming
 	switch b := m.Body.(type) {
 	case wire.Named:
-		if b.Run.Count > 0 && !(p.runs(m.To) && p.runs(b.Run.Relay)) {
+		if b.Run.Count > 0 && (!p.runs(m.To) || !p.runs(b.Run.Relay)) {
 			return true
 		}
 		for _, n := range b.Names {

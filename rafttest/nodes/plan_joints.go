@@ -47,7 +47,8 @@ func (p *plan) drawJoints(seed uint64) {
 		}
 	}
 	if d.Chance(0.3) {
-		p.joints.upstream = uint(d.IntN(1<<maxNodes)) & uint(d.IntN(1<<maxNodes)) << 1
+		some, others := uint(d.IntN(1<<maxNodes)), uint(d.IntN(1<<maxNodes))
+		p.joints.upstream = some & others << 1
 	}
 }
 
