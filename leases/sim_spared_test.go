@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	sparedSeeds = flag.Uint64("spared-seeds", 400, "how many seeds TestWritesWaitNoLongerThanTheySay runs")
+	sparedSeeds = flag.Uint64("spared-seeds", 250, "how many seeds TestWritesWaitNoLongerThanTheySay runs")
 	sparedFirst = flag.Uint64("spared-first", 1, "the first of these seeds")
 )
 
@@ -145,10 +145,10 @@ func (s *spared) disturb() {
 		}
 	case 2:
 		s.isolate(m, d)
-	case 3, 4: // deaf
-		s.logf("node %d is deaf", m.id)
-		for _, o := range s.members {
-			s.cutFor(o.id, m.id, d)
+	case 3, 4:
+		s.deafen(m, d)
+		if s.draws.IntN(2) == 0 { // and another, while leases run out
+			s.after(s.set.cfg.Fail+s.within(s.set.cfg.Lease), func() { s.deafen(s.weak[s.draws.IntN(len(s.weak))], d) })
 		}
 	case 5:
 		s.cutFor(s.set.first, m.id, d)
@@ -169,6 +169,13 @@ func (s *spared) disturb() {
 		s.rename()
 	}
 	s.after(s.within(s.set.cfg.Fail+s.set.cfg.Lease/2), s.disturb)
+}
+
+func (s *spared) deafen(m *member, d time.Duration) {
+	s.logf("node %d is deaf", m.id)
+	for _, o := range s.members {
+		s.cutFor(o.id, m.id, d)
+	}
 }
 
 // mislead has a node's clock stand still, or run up to twice as fast as time, for a while in which the node knows: rule L28.
