@@ -98,16 +98,16 @@ func (r Rounds) Median() float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// Mean returns the geometric mean, which is the one for ratios; 0 without rounds.
-func (r Rounds) Mean() float64 {
-	if len(r) == 0 {
+// GeometricMean returns the mean of ratios above 0; 0 without any.
+func GeometricMean(ratios []float64) float64 {
+	if len(ratios) == 0 {
 		return 0
 	}
 	logs := 0.0
-	for _, x := range r {
+	for _, x := range ratios {
 		logs += math.Log(x)
 	}
-	return math.Exp(logs / float64(len(r)))
+	return math.Exp(logs / float64(len(ratios)))
 }
 
 // Middle returns the bounds of the middle half of the values: a quarter of them lie below, and a

@@ -62,7 +62,7 @@ type GroupOptions struct {
 	// Sessions, unless nil, has clients' sessions: a command that is proposed again takes
 	// effect once. Commands then have envelopes: [state.Plain], [state.OpenSession],
 	// [state.InSession], [state.EndSession]. All replicas must have the same limits, always: hosts
-	// compare them, and [DB.Group] refuses other limits than before ([state.ErrLimits]).
+	// compare them, and [DB.Group] refuses other limits than before ([state.ErrLimits]). Their bounds are those of [state.Options].
 	Sessions *session.Limits
 	// Query, unless nil, answers queries (Group.Query of package weft) from a state as of one moment. It is called
 	// by several goroutines, while commands go on; the reader is valid until it returns.

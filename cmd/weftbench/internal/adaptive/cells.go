@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // Options select the runs. Zero values mean the defaults of the command.
@@ -159,14 +161,14 @@ func rows(n int, cells []*cell, sides []Side) (out []Row) {
 		for _, m := range metrics {
 			for i, side := range sides {
 				r := Row{Nodes: n, Group: group, Metric: m.name, Side: side.Name}
-				var logs, within float64
+				var ratios []float64
+				within := 0.0
 				for _, c := range cells {
 					if c.net.Group != group || !m.in(c.load) {
 						continue
 					}
 					x := m.of(&c.runs[i]) / c.oracle(m, sides)
-					logs += math.Log(x)
-					r.Cells++
+					ratios = append(ratios, x)
 					if x <= 1.03 {
 						within++
 					}
@@ -174,8 +176,8 @@ func rows(n int, cells []*cell, sides []Side) (out []Row) {
 						r.Worst, r.WorstCell = x, c.name()
 					}
 				}
-				if r.Cells > 0 {
-					r.Mean, r.Within = math.Exp(logs/float64(r.Cells)), within/float64(r.Cells)
+				if r.Cells = len(ratios); r.Cells > 0 {
+					r.Mean, r.Within = lab.GeometricMean(ratios), within/float64(r.Cells)
 					out = append(out, r)
 				}
 			}

@@ -32,6 +32,7 @@ func Report(cfg Config, cells []*Cell) *lab.Section {
 	}
 	if cfg.Noise {
 		s.Verb, s.Title = "coding --noise", "Real processes: coding off beside off"
+		s.Intro = "Here `coded` has coding off, too: what differs between the sides, differs by chance.\n\n" + s.Intro
 	}
 	setting := func(c *Cell) [2]int { return [2]int{c.Nodes, c.Egress} }
 	for len(cells) > 0 {
@@ -51,7 +52,7 @@ func table(cells []*Cell) lab.Table {
 		Rows:  [][]string{{"value", "clients", "calls/s", "ratio", "p50 ms", "p99 ms", "CPU leader µs", "CPU all µs", "sent by leader", "sent by all"}},
 	}
 	var better, same, worse []string
-	var ratios lab.Rounds
+	var ratios []float64
 	for pair := range slices.Chunk(cells, len(sides)) {
 		f, c := pair[0], pair[1]
 		ratio := c.PerSecond.Ratio(f.PerSecond)
@@ -65,8 +66,9 @@ func table(cells []*Cell) lab.Table {
 			fmt.Sprintf("%.2f → %.2f", f.perByte(f.AllBytes), c.perByte(c.AllBytes)),
 		})
 		name := fmt.Sprintf("%s x %d", lab.Bytes(f.Size), f.Clients)
-		ratios = append(ratios, ratio.Median())
-		switch x := ratio.Median(); {
+		x := ratio.Median()
+		ratios = append(ratios, x)
+		switch {
 		case x > 1+noise:
 			better = append(better, name)
 		case x < 1-noise:
@@ -78,7 +80,7 @@ func table(cells []*Cell) lab.Table {
 			t.Notes = append(t.Notes, fmt.Sprintf("%s: %d calls with full copies and %d with coding failed.", name, f.Failed, c.Failed))
 		}
 	}
-	t.Notes = append(t.Notes, fmt.Sprintf("All loads together: %.2f times the calls of full copies (geometric mean).", ratios.Mean()))
+	t.Notes = append(t.Notes, fmt.Sprintf("All loads together: %.2f times the calls of full copies (geometric mean).", lab.GeometricMean(ratios)))
 	for _, l := range []struct {
 		says string
 		list []string

@@ -29,6 +29,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/adaptive"
 	"github.com/weftraft/weft/internal/docs"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 var (
@@ -159,15 +160,15 @@ type effect struct {
 }
 
 func compare(f, base map[string]float64) (e effect) {
-	logs := 0.0
+	var ratios []float64
 	for _, name := range slices.Sorted(maps.Keys(base)) {
 		x := f[name] / base[name]
-		logs += math.Log(x)
+		ratios = append(ratios, x)
 		if x > e.worst {
 			e.worst, e.name = x, name
 		}
 	}
-	e.mean = math.Exp(logs / float64(len(base)))
+	e.mean = lab.GeometricMean(ratios)
 	return e
 }
 
