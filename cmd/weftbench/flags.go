@@ -48,12 +48,15 @@ func (f *outFlags) check() error {
 	return nil
 }
 
-// write writes the report of a measurement that has not failed.
+// write writes the report of a measurement. Of one that failed, what it has is printed, and no file is touched.
 func (f *outFlags) write(cmd *cobra.Command, s *lab.Section, err error) error {
-	if err != nil {
-		return err
+	if err == nil {
+		return s.Write(cmd.OutOrStdout(), f.out, f.json)
 	}
-	return s.Write(cmd.OutOrStdout(), f.out, f.json)
+	if s != nil && slices.ContainsFunc(s.Tables, func(t lab.Table) bool { return len(t.Rows) > 1 }) {
+		err = errors.Join(err, s.Write(cmd.OutOrStdout(), "", f.json))
+	}
+	return err
 }
 
 // benchFlags are those of commands that measure processes of kvdemo.

@@ -97,15 +97,15 @@ func (c *Cell) perByte(sent uint64) float64 {
 // Sent is what the leader sent for a byte of payload.
 func (c *Cell) Sent() float64 { return c.perByte(c.LeaderBytes) }
 
-// Run measures everything. Cells come in pairs, the sides of one load.
+// Run measures everything. Cells come in pairs, the sides of one load. After an error they are those measured before it.
 func Run(ctx context.Context, cfg Config) (all []*Cell, err error) {
 	for _, nodes := range cfg.Nodes {
 		for _, egress := range cfg.Egress {
 			cells, err := runSetting(ctx, cfg, nodes, egress)
-			if err != nil {
-				return nil, err
-			}
 			all = append(all, cells...)
+			if err != nil {
+				return all, err
+			}
 		}
 	}
 	return all, nil
@@ -144,7 +144,7 @@ func runSetting(ctx context.Context, cfg Config, nodes, egress int) (all []*Cell
 			}
 			for i, c := range clusters {
 				if err := warmUp(ctx, c, row[i], cfg.Warm); err != nil {
-					return nil, err
+					return all, err
 				}
 			}
 			err := lab.Turns(cfg.Rounds, len(sides), func(round, i int) error {
@@ -157,7 +157,7 @@ func runSetting(ctx context.Context, cfg Config, nodes, egress int) (all []*Cell
 				return err
 			})
 			if err != nil {
-				return nil, err
+				return all, err
 			}
 			for _, c := range row {
 				c.P50, c.P99 = c.latency.Millis(0.5), c.latency.Millis(0.99)
