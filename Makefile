@@ -279,7 +279,7 @@ test-peers: ## each library of bench-peers as processes: all that was acknowledg
 	cd cmd/weftbench/peers && $(GO) vet ./... && $(GO) test -count=1 ./...
 
 .PHONY: bench-coding
-bench-coding: ## coding on beside off, real processes, into docs/data/coded.md (about 35 minutes)
+bench-coding: ## coding on beside off, real processes, into docs/data/coded.md (about 45 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench coding --out docs/data/coded.md
 
 .PHONY: bench-sweep
