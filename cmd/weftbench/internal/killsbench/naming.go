@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weftraft/weft/cmd/internal/cluster"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
-	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 )
 
 // naming watches, at a leader, whether its roster names a responder. Writes wait for nobody
