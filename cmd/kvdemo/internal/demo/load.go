@@ -157,5 +157,5 @@ func (d *run) showLoad() {
 	}
 	d.p.status("loading: %d/%d files, %.1f/%.1f MB, %.0f/s, %s, %d/%d nodes",
 		files, len(d.set.files), float64(bytes)/1e6, float64(d.set.bytes)/1e6,
-		float64(files)/seconds, leader, len(d.cluster.upNodes()), len(d.cluster.nodes))
+		float64(files)/seconds, leader, d.cluster.up(), len(d.cluster.nodes))
 }
