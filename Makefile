@@ -69,7 +69,7 @@ lane-cores:
 
 .PHONY: lane-others
 lane-others:
-	cd $(LOCKSTEP) && nice $(GO) test -vet=off -timeout 20m $(GOTEST) ./cover ./mutants
+	cd $(LOCKSTEP) && nice $(GO) test -vet=off -timeout 20m $(GOTEST) ./cover
 	@mkdir -p .cache
 	cd $(LOCKSTEP) && nice $(GO) test -vet=off -v -timeout 20m -coverpkg=github.com/weftraft/weft/raft -coverprofile=$(CURDIR)/.cache/lockstep.cover $(GOTEST) .
 	cd $(LOCKSTEP) && nice $(GO) run ./cover -lockstep $(CURDIR)/.cache/lockstep.cover
@@ -94,7 +94,7 @@ exhaust: ## explore small groups of cores in every order of events, up to DEVIAT
 
 .PHONY: mutants-exhaust
 mutants-exhaust: ## put bugs where coding, leases and changes meet, and show which exploration finds which (about 10 minutes)
-	$(GO) run ./rafttest/exhaust/mutants
+	$(GO) run ./rafttest/mutants exhaust
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (30s)
@@ -105,7 +105,7 @@ fuzz: ## run each fuzz target for FUZZTIME (30s)
 
 .PHONY: mutants
 mutants: ## put each known bug into a copy of the core and show which test finds it
-	cd $(LOCKSTEP) && $(GO) run ./mutants
+	$(GO) run ./rafttest/mutants plain
 
 .PHONY: mutants-coded
 mutants-coded: ## the same for coded replication: which schedule or seed finds which bug (about 8 minutes)
@@ -113,23 +113,23 @@ mutants-coded: ## the same for coded replication: which schedule or seed finds w
 
 .PHONY: mutants-joints
 mutants-joints: ## the same where coding, leases and changes of members meet (about 3 minutes)
-	$(GO) run ./rafttest/mutants -joints
+	$(GO) run ./rafttest/mutants joints
 
 .PHONY: mutants-late
 mutants-late: ## the same for disks that hang (about 3 minutes)
-	$(GO) run ./rafttest/mutants -late
+	$(GO) run ./rafttest/mutants late
 
 .PHONY: mutants-compartments
 mutants-compartments: ## the same for gateways, names and relays: which test or seed finds which bug (about 5 minutes)
-	$(GO) run ./rafttest/mutants -compartments
+	$(GO) run ./rafttest/mutants compartments
 
 .PHONY: mutants-catchup
 mutants-catchup: ## the same for the budget in which groups catch up (about 3 minutes)
-	$(GO) run ./rafttest/mutants -catchup
+	$(GO) run ./rafttest/mutants catchup
 
 .PHONY: mutants-leases
 mutants-leases: ## the same for roster leases: which schedule or seed finds which bug (about 6 minutes)
-	$(GO) run ./rafttest/mutants/leases
+	$(GO) run ./rafttest/mutants leases
 
 .PHONY: test-metrics
 test-metrics: ## a real Prometheus (apt-get install prometheus) scrapes nodes: histograms, alerts, dashboard (about a minute)

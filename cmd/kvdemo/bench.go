@@ -215,13 +215,8 @@ func (f *benchFlags) run(ctx context.Context, progress io.Writer) (_ benchResult
 		return benchResult{}, err
 	}
 	var p benchProgress
-	reporting, stop := context.WithCancel(ctx)
-	reported := make(chan struct{})
-	go func() {
-		defer close(reported)
-		p.report(reporting, progress)
-	}()
-	defer func() { stop(); <-reported }()
+	stop := lab.Background(ctx, func(ctx context.Context) { p.report(ctx, progress) })
+	defer stop()
 	l := lab.Load{
 		Clients: f.clients, Duration: f.duration, Timeout: f.timeout, Note: p.note,
 		Do: func(ctx context.Context, c *lab.Call) error { return f.call(ctx, clients[c.Client], c) },

@@ -229,6 +229,15 @@ func (c *Cluster) Clients() (all []string) {
 	return all
 }
 
+// Peers lists the nodes and their addresses as flags of kvdemo do: id=host:port,...
+func (c *Cluster) Peers() string {
+	var all []string
+	for _, n := range c.Nodes {
+		all = append(all, fmt.Sprintf("%d=%s", n.ID, n.Address))
+	}
+	return strings.Join(all, ",")
+}
+
 // Trouble returns an error if a process has ended that nobody ended.
 func (c *Cluster) Trouble() error {
 	for _, n := range c.Nodes {

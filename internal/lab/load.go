@@ -231,6 +231,17 @@ func (r *loading) add(kinds map[int]*Meter) {
 	}
 }
 
+// Background runs something until it is stopped. stop waits for its end.
+func Background(ctx context.Context, run func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		run(ctx)
+	}()
+	return func() { cancel(); <-done }
+}
+
 // Sleep waits, and returns the cause if the context ends before.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {

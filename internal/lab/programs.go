@@ -26,12 +26,8 @@ type Serve struct {
 
 // Command implements [Program].
 func (s Serve) Command(c *Cluster, n *Node) []string {
-	var peers []string
-	for _, p := range c.Nodes {
-		peers = append(peers, fmt.Sprintf("%d=%s", p.ID, p.Address))
-	}
 	args := slices.Concat(s.Program, []string{
-		"--id", strconv.Itoa(n.ID), "--cluster", strconv.FormatUint(c.Number, 10), "--peers", strings.Join(peers, ","),
+		"--id", strconv.Itoa(n.ID), "--cluster", strconv.FormatUint(c.Number, 10), "--peers", c.Peers(),
 		"--client-listen", n.Client, "--data", n.Data, "--exit-with-stdin",
 	})
 	if n.Listen != n.Address {

@@ -3,7 +3,12 @@
 
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weftraft/weft/rafttest/internal/mutate"
+)
 
 // Files in which bugs of gateways stand.
 const (
@@ -119,7 +124,15 @@ var gateways = []bug{
 		edit("	h.inbox.post((*replica.Replica).TurnGatewaysAway)\n", ""), "TestStopWaitsForNoQueryOfAGateway", 0},
 }
 
-// gateFlags are the flags of the test that must find a bug of gateways.
-func gateFlags(b bug) []string {
-	return []string{"-test.run=^TestGatesBrief$", fmt.Sprintf("-brief-gate-seeds=%d", b.within), "-test.timeout=20m"}
+// compartments returns the bugs of gateways, names and zones.
+func compartments() []mutate.Mutant {
+	bugs := slices.Concat(gateways, named, zoned, readers)
+	list := mutantsOf(bugs)
+	for i, b := range bugs {
+		if b.by == "" {
+			list[i].Tests = "rafttest/nodes"
+			list[i].Stages = [][]string{{"-test.run=^TestGatesBrief$", fmt.Sprintf("-brief-gate-seeds=%d", b.within), "-test.timeout=20m"}}
+		}
+	}
+	return list
 }

@@ -1,20 +1,28 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants shows that the tests of coded replication find bugs: it takes
-// rules of coding out of the sources, one at a time, runs on each the directed
-// schedule of rafttest that needs the rule, or seeds, and prints which found it.
-// It fails if a bug is not found, or can no longer be put in.
+// Command mutants shows that tests find bugs: it takes rules out of the sources, one at a time, runs
+// on each the test that needs the rule, or seeds, and prints which found it. It fails if a bug is not
+// found, or can no longer be put in.
 //
-// Run it at the root of the module: go run ./rafttest/mutants, with -joints for the bugs where
-// coding, leases and changes of the members meet, with -late for the bugs of disks that hang, and of slow nodes, with -compartments for
-// the bugs of gateways, names and zones, and with -catchup for those of the budget in which groups catch up.
+// Run it at the root of the module, with the name of a set of bugs behind all flags:
+//
+//	go run ./rafttest/mutants               coded replication, by the directed schedules of rafttest and seeds
+//	go run ./rafttest/mutants plain         plain Raft, by the lockstep tests
+//	go run ./rafttest/mutants joints        where coding, leases and changes of the members meet
+//	go run ./rafttest/mutants late          disks that hang, and slow nodes
+//	go run ./rafttest/mutants compartments  gateways, names and zones
+//	go run ./rafttest/mutants catchup       the budget in which groups catch up
+//	go run ./rafttest/mutants leases        roster leases
+//	go run ./rafttest/mutants exhaust       coding, leases and changes, by the exploration of small groups
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -26,6 +34,34 @@ import (
 )
 
 func main() { mutate.Main(mutants) }
+
+var (
+	with  = flag.String("with", "", "look for every bug with seeds of this test of rafttest, on one processor: TestCoded, TestCodedFalls or TestCodedBrief")
+	seeds = flag.Int("seeds", 0, "with how many seeds: with -with 1000, and of leases 4000, if it is 0")
+	first = flag.Uint64("first", 1, "the first of the seeds, with -with or of leases")
+)
+
+// sets has the bugs by the name of their set.
+var sets = map[string]func() []mutate.Mutant{
+	"plain":        plainMutants,
+	"coded":        func() []mutate.Mutant { return mutantsOf(table, trials) },
+	"joints":       func() []mutate.Mutant { return mutantsOf(joints) },
+	"late":         func() []mutate.Mutant { return mutantsOf(late, placing) },
+	"compartments": compartments,
+	"catchup":      func() []mutate.Mutant { return mutantsOf(catchUps) },
+	"leases":       leaseMutants,
+	"exhaust":      exhaustMutants,
+}
+
+// mutants returns those of the set that the command line names.
+func mutants() ([]mutate.Mutant, error) {
+	name := cmp.Or(flag.Arg(0), "coded")
+	set := sets[name]
+	if set == nil || flag.NArg() > 1 {
+		return nil, fmt.Errorf("%q, want one of %s", flag.Args(), strings.Join(slices.Sorted(maps.Keys(sets)), ", "))
+	}
+	return set(), nil
+}
 
 // bug is put into one file: texts that occur once each are replaced.
 type bug struct {
@@ -41,42 +77,10 @@ type bug struct {
 	within int
 }
 
-var (
-	only     = flag.Bool("joints", false, "only the bugs where coding, leases and changes of the members meet")
-	lateOnly = flag.Bool("late", false, "only the bugs of nodes whose disks hang, or that are slow")
-	gates    = flag.Bool("compartments", false, "only the bugs of gateways, names and zones")
-	catching = flag.Bool("catchup", false, "only the bugs of the budget in which groups catch up")
-	with     = flag.String("with", "", "look for every bug with seeds of this test of rafttest, on one processor: TestCoded, TestCodedFalls or TestCodedBrief")
-	seeds    = flag.Int("seeds", 1000, "with how many seeds, if -with is set")
-	first    = flag.Uint64("first", 1, "the first of the seeds, if -with is set")
-)
-
-func mutants() []mutate.Mutant {
-	switch {
-	case *only:
-		return mutantsOf(joints)
-	case *gates:
-		bugs := slices.Concat(gateways, named, zoned, readers)
-		all := mutantsOf(bugs)
-		for i, b := range bugs {
-			if b.by != "" {
-				continue
-			}
-			all[i].Tests, all[i].Stages = "rafttest/nodes", [][]string{gateFlags(b)}
-		}
-		return all
-	case *catching:
-		return mutantsOf(catchUps)
-	case *lateOnly:
-		return mutantsOf(slices.Concat(late, placing))
-	}
-	return mutantsOf(slices.Concat(table, trials))
-}
-
-func mutantsOf(bugs []bug) (all []mutate.Mutant) {
-	for _, b := range bugs {
+func mutantsOf(bugs ...[]bug) (all []mutate.Mutant) {
+	for _, b := range slices.Concat(bugs...) {
 		if *with != "" {
-			b.by, b.within = "", *seeds
+			b.by, b.within = "", cmp.Or(*seeds, 1000)
 		}
 		m := mutate.Mutant{What: b.what, File: b.file, Edits: b.edits, Tests: "rafttest", Verdict: b.verdict}
 		flags := []string{"-test.run=^TestScripts$/^" + b.by + "$", "-test.timeout=2m"}
@@ -97,9 +101,18 @@ func mutantsOf(bugs []bug) (all []mutate.Mutant) {
 }
 
 var (
-	foundSeed = regexp.MustCompile(`seed (\d+): ([a-z ]+) does not hold`)
+	foundSeed = regexp.MustCompile(`seed (\d+): ([A-Za-z ]+) does not hold`)
 	violation = regexp.MustCompile(`VIOLATION (.*)`)
 )
+
+// violated returns what a test says of the rule that does not hold, in short.
+func violated(out string) (detail string, ok bool) {
+	m := violation.FindStringSubmatch(out)
+	if m == nil {
+		return "", false
+	}
+	return m[1][:min(len(m[1]), 60)], true
+}
 
 // verdict reads from the output of a failed run what found the bug.
 func (b bug) verdict(out string, _ []string) mutate.Finding {
@@ -112,8 +125,8 @@ func (b bug) verdict(out string, _ []string) mutate.Finding {
 	}
 	if m := foundSeed.FindStringSubmatch(out); m != nil {
 		f.By, f.Detail = fmt.Sprintf("seed %s of %d", m[1], b.within), m[2]
-	} else if m := violation.FindStringSubmatch(out); m != nil {
-		f.Detail = m[1][:min(len(m[1]), 60)]
+	} else if detail, ok := violated(out); ok {
+		f.Detail = detail
 	}
 	if strings.Contains(out, "test timed out") {
 		if f.Detail = "it hangs"; b.by == "" {

@@ -12,13 +12,17 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/mutate"
 )
 
-// TestMutants checks, without running them, that every mutant can be put in and compiles, that
-// the tests that are named exist, and that every directed schedule is there because some mutant fails it.
+// TestMutants checks, without running them, that every mutant of every set can be put in and compiles, that
+// the tests that are named for coded replication exist, and that every directed schedule is there because some mutant fails it.
 func TestMutants(t *testing.T) {
-	all := slices.Concat(table, trials, joints, late, placing, gateways, named, zoned, readers, catchUps)
-	if err := mutate.Check(t.Context(), mutantsOf(all)); err != nil {
+	var mutants []mutate.Mutant
+	for _, set := range sets {
+		mutants = append(mutants, set()...)
+	}
+	if err := mutate.Check(t.Context(), mutants); err != nil {
 		t.Error(err)
 	}
+	all := slices.Concat(table, trials, joints, late, placing, gateways, named, zoned, readers, catchUps)
 	for _, b := range all {
 		if (b.by == "") == (b.within == 0) {
 			t.Errorf("%s: found by %q and within %d seeds; exactly one must be said", b.what, b.by, b.within)

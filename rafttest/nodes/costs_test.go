@@ -11,7 +11,7 @@ import (
 )
 
 // TestCosts compares simulated nodes with real ones: what a command costs at one
-// size, against another. The figures are from the run of fit that made
+// size, against another. The figures were measured together with the table
 // [measured], in microseconds of processor time a command over three nodes. Only
 // the shape is to agree, over a factor of a hundred from one end of the table to the
 // other: a machine with other work to do is off by a factor itself.
@@ -57,7 +57,7 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// measuredPerCommand is what fit printed with the table.
+// measuredPerCommand was measured together with the table.
 var measuredPerCommand = []struct {
 	size, clients int
 	micros        float64

@@ -89,7 +89,7 @@ func TestSilentStrangers(t *testing.T) {
 			a, _ := start(t, Config{Node: 1, Listen: "127.0.0.1:0", TLS: files, DialTimeout: 20 * time.Millisecond})
 			conns := strange(t, a, 2)
 			if name == "TLS" { // the beginning of a handshake
-				_, _ = conns[1].Write([]byte{firstOfTLS, 3, 1, 2, 0, 1}) // it may be closed already
+				_, _ = conns[1].Write([]byte{strangers.FirstOfTLS, 3, 1, 2, 0, 1}) // it may be closed already
 			}
 			for _, c := range conns {
 				requireClosed(t, c)

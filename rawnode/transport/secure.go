@@ -15,6 +15,7 @@ import (
 	"os"
 
 	"github.com/weftraft/weft/internal/certs"
+	"github.com/weftraft/weft/internal/strangers"
 	"github.com/weftraft/weft/internal/wire"
 )
 
@@ -74,26 +75,22 @@ func tlsConfig(c *certs.Credentials) *tls.Config {
 	}
 }
 
-// First bytes of a connection.
-const (
-	firstOfFrame = 'W'
-	firstOfTLS   = 22 // a handshake record
-)
+// firstOfFrame is the first byte of a connection without TLS.
+const firstOfFrame = 'W'
 
 // unveil identifies the connecting node. With an error, the connection that it returns
 // is the one to say it on, if any.
 func (t *TCP) unveil(raw net.Conn) (net.Conn, badge, error) {
-	conn := &peekedConn{Conn: raw}
-	if _, err := io.ReadFull(raw, conn.first[:]); err != nil {
+	conn, err := strangers.Peek(raw)
+	if err != nil {
 		return raw, badge{}, fmt.Errorf("nothing is said: %w", err)
 	}
-	conn.unread = true
-	switch first := conn.first[0]; {
-	case t.keys == nil && first == firstOfTLS:
+	switch {
+	case t.keys == nil && conn.First == strangers.FirstOfTLS:
 		return conn, badge{}, refuse(refusedPlain, "you speak TLS, node %d does not", t.cfg.Node)
 	case t.keys == nil:
 		return conn, badge{}, nil
-	case first == firstOfFrame:
+	case conn.First == firstOfFrame:
 		return conn, badge{}, refuse(refusedPlain, "node %d wants TLS, you do not speak it", t.cfg.Node)
 	}
 	credentials := t.credentials()
@@ -142,29 +139,4 @@ func (t *TCP) secure(ctx context.Context, raw net.Conn, node uint64) (net.Conn, 
 		return nil, fmt.Errorf("TLS handshake with node %d at %v: %w", node, raw.RemoteAddr(), err)
 	}
 	return conn, nil
-}
-
-// peekedConn is a connection whose first byte was read and is read again.
-type peekedConn struct {
-	net.Conn
-	first  [1]byte
-	unread bool
-}
-
-// Read implements net.Conn.
-func (c *peekedConn) Read(p []byte) (int, error) {
-	if c.unread && len(p) > 0 {
-		c.unread = false
-		p[0] = c.first[0]
-		return 1, nil
-	}
-	return c.Conn.Read(p)
-}
-
-// CloseWrite lets the other end read to the end.
-func (c *peekedConn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return nil
 }

@@ -18,15 +18,19 @@ import (
 )
 
 // Main is the main function of a command: it parses its flags, tests the mutants
-// and prints a table. The process ends with status 1 if one is not found, or can no longer be
+// that are chosen then, and prints a table. The process ends with status 1 if one is not found, or can no longer be
 // put in.
-func Main(mutants func() []Mutant) {
+func Main(mutants func() ([]Mutant, error)) {
 	workers := flag.Int("workers", runtime.NumCPU(), "how many mutants to build and run at a time")
 	only := flag.String("only", "", "test only mutants whose description matches this regular expression")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, mutants(), *workers, *only); err != nil {
+	chosen, err := mutants()
+	if err == nil {
+		err = run(ctx, chosen, *workers, *only)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		stop()
 		os.Exit(1)

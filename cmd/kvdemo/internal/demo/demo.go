@@ -100,7 +100,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.killAll()) }()
+	defer func() { err = errors.Join(err, c.Close()) }()
 	d := &run{cfg: cfg, set: set, cluster: c, p: p}
 	closePage, err := d.servePage(ctx)
 	if err != nil {
@@ -175,9 +175,6 @@ type run struct {
 // story is the demonstration: load, and kill and restart on the way; then
 // compare, and stop.
 func (d *run) story(ctx context.Context) error {
-	if _, err := d.cluster.waitLeader(ctx); err != nil {
-		return err
-	}
 	if err := d.loadAll(ctx); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	processes "github.com/weftraft/weft/cmd/internal/cluster"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/internal/lab"
@@ -52,7 +53,8 @@ func TestFindFiles(t *testing.T) {
 
 	sums, err := set.digests(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, sha256.Sum256([]byte("bee")), sums["b.txt"])
+	bee := sha256.Sum256([]byte("bee"))
+	require.Equal(t, bee[:], sums["b.txt"])
 	require.Len(t, sums, 3)
 
 	set, err = findFiles(dir, 2)
@@ -109,16 +111,6 @@ func TestTraffic(t *testing.T) {
 	say(9, 1, 1, 1, 1)
 	say(3, 70, 1, 1, 1, 1)
 	require.Equal(t, [][]uint64{{0, 14, 26}, {5, 0, 5}, {1, 1, 1}}, tr.sent())
-}
-
-func TestDifferences(t *testing.T) {
-	var d differences
-	require.NoError(t, d.err(1))
-	for range maxDifferences + 3 {
-		d.add("x")
-	}
-	require.ErrorContains(t, d.err(4), "node 4")
-	require.ErrorContains(t, d.err(4), "and 3 more")
 }
 
 // The report ends with what was verified.
@@ -229,15 +221,12 @@ func TestDemoIsRefusedAFullDisk(t *testing.T) {
 
 // A node that waits for room will wait until the demonstration ends.
 func TestFullDiskEndsTheDemonstration(t *testing.T) {
-	c := &cluster{Cluster: &lab.Cluster{}, nodes: []*node{
-		{id: 1, up: true, last: &kvpb.StatusResponse{}},
-		{id: 2, up: true, last: &kvpb.StatusResponse{}},
-	}}
+	c := &cluster{Cluster: &processes.Cluster{Cluster: &lab.Cluster{}}, said: []*kvpb.StatusResponse{{}, {}}}
 	require.NoError(t, c.trouble())
-	c.nodes[1].last.Stalled = "directory d: no space left on device"
+	c.said[1].Stalled = "directory d: no space left on device"
 	require.ErrorIs(t, c.trouble(), errFull)
 	require.ErrorContains(t, c.trouble(), "the disk is full: node 2 says: directory d: no space left on device; name another directory with --data")
 	require.ErrorIs(t, c.wait(t.Context(), "anything", func() bool { return true }), errFull)
-	c.nodes[1].up = false // killed, it may come back to more room
+	c.said[1] = nil // killed, it may come back to more room
 	require.NoError(t, c.trouble())
 }

@@ -84,8 +84,8 @@ func (s *fileSet) add(root, path string, d fs.DirEntry) error {
 }
 
 // digests reads all files again and returns their SHA-256 by key.
-func (s *fileSet) digests(ctx context.Context) (map[string][sha256.Size]byte, error) {
-	sums := make(map[string][sha256.Size]byte, len(s.files))
+func (s *fileSet) digests(ctx context.Context) (map[string][]byte, error) {
+	sums := make(map[string][]byte, len(s.files))
 	for _, f := range s.files {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -94,7 +94,8 @@ func (s *fileSet) digests(ctx context.Context) (map[string][sha256.Size]byte, er
 		if err != nil {
 			return nil, fmt.Errorf("read a loaded file again: %w", err)
 		}
-		sums[f.key] = sha256.Sum256(data)
+		sum := sha256.Sum256(data)
+		sums[f.key] = sum[:]
 	}
 	return sums, nil
 }

@@ -133,10 +133,7 @@ func (l *load) index() uint64 {
 // watch shows how the load goes until it is stopped, and gives up when it cannot
 // go on.
 func (d *run) watch(ctx context.Context, giveUp func(error)) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	return lab.Background(ctx, func(ctx context.Context) {
 		for lab.Sleep(ctx, 200*time.Millisecond) == nil {
 			d.cluster.poll(ctx)
 			if err := d.cluster.trouble(); err != nil {
@@ -144,8 +141,7 @@ func (d *run) watch(ctx context.Context, giveUp func(error)) (stop func()) {
 			}
 			d.showLoad()
 		}
-	}()
-	return func() { cancel(); <-done }
+	})
 }
 
 func (d *run) showLoad() {
@@ -157,5 +153,5 @@ func (d *run) showLoad() {
 	}
 	d.p.status("loading: %d/%d files, %.1f/%.1f MB, %.0f/s, %s, %d/%d nodes",
 		files, len(d.set.files), float64(bytes)/1e6, float64(d.set.bytes)/1e6,
-		float64(files)/seconds, leader, len(d.cluster.upNodes()), len(d.cluster.nodes))
+		float64(files)/seconds, leader, d.cluster.up(), len(d.cluster.nodes))
 }

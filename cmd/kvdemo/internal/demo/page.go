@@ -213,7 +213,7 @@ func (w *watched) kill(n *node) error {
 	if !n.Up() {
 		return fmt.Errorf("node %d is down already; start it first", n.id)
 	}
-	if err := w.d.cluster.kill(n); err != nil {
+	if err := n.Kill(); err != nil {
 		return err
 	}
 	w.collector.SetPaused(n.id, false)

@@ -40,19 +40,10 @@ func (d *run) readEverywhere(ctx context.Context) error {
 		all = append(all, n.id)
 	}
 	d.p.status("naming all nodes to answer reads")
-	if _, err := client.Admin(ctx, d.cluster.cl, kvpb.AdminClient.NameResponders, &kvpb.NameRespondersRequest{Nodes: all}); err != nil {
-		return fmt.Errorf("name responders: %w", err)
-	}
-	err := d.cluster.wait(ctx, "all nodes to answer reads by themselves", func() bool {
-		up := d.cluster.upNodes()
-		return len(up) == len(d.cluster.nodes) && !slices.ContainsFunc(up, func(n *node) bool {
-			groups := n.last.GetGroups()
-			return len(groups) == 0 || !groups[0].GetLeases().GetStable()
-		})
-	})
-	if err != nil {
+	if err := d.cluster.NameResponders(ctx, all...); err != nil {
 		return err
 	}
+	d.cluster.poll(ctx)
 	d.p.event("all %d nodes answer linearizable reads by themselves", len(all))
 	leader := d.cluster.leader()
 	for _, n := range d.cluster.nodes {

@@ -38,7 +38,7 @@ func (d *run) kill(ctx context.Context, leader bool) error {
 		return err
 	}
 	pid := victim.Process().PID()
-	if err := d.cluster.kill(victim); err != nil {
+	if err := victim.Kill(); err != nil {
 		return err
 	}
 	d.outages = append(d.outages, outage{node: victim.id, leader: leader, killed: time.Now()})
@@ -54,7 +54,7 @@ func (d *run) kill(ctx context.Context, leader bool) error {
 func (d *run) victim(ctx context.Context, leader bool) (*node, error) {
 	c := d.cluster
 	err := c.wait(ctx, "all nodes to answer", func() bool {
-		return len(c.upNodes()) == len(c.nodes) && c.leader() != nil
+		return c.up() == len(c.nodes) && c.leader() != nil
 	})
 	if err != nil {
 		return nil, err

@@ -120,9 +120,6 @@ func (s *Server) admit(ctx context.Context, call *tap.Info) (context.Context, er
 // serverCredentials implements credentials.TransportCredentials for a Server.
 type serverCredentials struct{ *Server }
 
-// firstOfTLS is the first byte of a TLS connection: a handshake record.
-const firstOfTLS = 22
-
 // refusedLasts is how long a connection that is refused may stay.
 const refusedLasts = 5 * time.Second
 
@@ -199,11 +196,11 @@ var errCrowd = errors.New("too many connections have shown no good certificate; 
 
 // greet finds out who the client is.
 func (s serverCredentials) greet(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	conn := &peeked{Conn: raw, unread: true}
-	if _, err := io.ReadFull(raw, conn.first[:]); err != nil {
+	conn, err := strangers.Peek(raw)
+	if err != nil {
 		return nil, nil, s.silent(raw, err)
 	}
-	isTLS := conn.first[0] == firstOfTLS
+	isTLS := conn.First == strangers.FirstOfTLS
 	switch {
 	case s.Keyring == nil && isTLS:
 		err := errors.New("a client speaks TLS, this node does not: give both certificates, or neither")
@@ -220,7 +217,7 @@ func (s serverCredentials) greet(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 }
 
 // handshake makes a TLS connection, and looks at the client's certificate.
-func (s serverCredentials) handshake(conn *peeked, protocols ...string) (net.Conn, credentials.AuthInfo, error) {
+func (s serverCredentials) handshake(conn *strangers.Peeked, protocols ...string) (net.Conn, credentials.AuthInfo, error) {
 	raw := conn.Conn
 	own, _ := s.Keyring.Current() // of an error the transport tells; what was good before is used
 	secure := tls.Server(conn, &tls.Config{
@@ -245,11 +242,11 @@ func (s serverCredentials) handshake(conn *peeked, protocols ...string) (net.Con
 // Strangers. An error is the reason for refusing the client; the caller tells the client,
 // on the returned connection if there is one, and closes the connection.
 func (s *Server) Admit(raw net.Conn) (net.Conn, error) {
-	conn := &peeked{Conn: raw, unread: true}
-	if _, err := io.ReadFull(raw, conn.first[:]); err != nil {
+	conn, err := strangers.Peek(raw)
+	if err != nil {
 		return nil, s.silent(raw, err)
 	}
-	if conn.first[0] != firstOfTLS {
+	if conn.First != strangers.FirstOfTLS {
 		err := fmt.Errorf("node %d wants TLS and a certificate", s.Node)
 		s.tell(refusedPlain, raw, err)
 		return nil, err
@@ -315,20 +312,3 @@ func (s serverCredentials) Clone() credentials.TransportCredentials { return s }
 
 // OverrideServerName implements credentials.TransportCredentials.
 func (serverCredentials) OverrideServerName(string) error { return nil }
-
-// peeked is a connection whose first byte was read and is read again.
-type peeked struct {
-	net.Conn
-	first  [1]byte
-	unread bool
-}
-
-// Read implements net.Conn.
-func (c *peeked) Read(p []byte) (int, error) {
-	if c.unread && len(p) > 0 {
-		c.unread = false
-		p[0] = c.first[0]
-		return 1, nil
-	}
-	return c.Conn.Read(p)
-}

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weftraft/weft/cmd/internal/cluster"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
-	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/cmd/weftbench/internal/load"
 	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/process"

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/cmd/internal/cluster"
 	"github.com/weftraft/weft/cmd/weftbench/internal/load"
 )
 

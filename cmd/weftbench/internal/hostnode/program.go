@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/weftraft/weft/internal/lab"
 )
@@ -24,11 +23,7 @@ func New(self string, args ...string) Program {
 
 // NewGateways returns the program of gateways for a cluster.
 func NewGateways(self string, of *lab.Cluster) Program {
-	var members []string
-	for _, n := range of.Nodes {
-		members = append(members, fmt.Sprintf("%d=%s", n.ID, n.Address))
-	}
-	return New(self, "--gateway-of="+strings.Join(members, ","), fmt.Sprintf("--cluster=%d", of.Number))
+	return New(self, "--gateway-of="+of.Peers(), fmt.Sprintf("--cluster=%d", of.Number))
 }
 
 // Status implements [lab.Program].

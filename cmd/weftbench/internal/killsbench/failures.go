@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weftraft/weft/cmd/internal/cluster"
 	"github.com/weftraft/weft/cmd/internal/stuck"
-	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 )
 
 // A faltering responder stands still for faltersFor, which is longer than Fail, and then runs

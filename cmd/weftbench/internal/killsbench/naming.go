@@ -9,16 +9,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weftraft/weft/cmd/internal/cluster"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
-	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // naming watches, at a leader, whether its roster names a responder. Writes wait for nobody
 // else by the leader's rule: one that takes long while the responder is not named waits for
 // something else.
 type naming struct {
-	cancel context.CancelFunc
-	group  sync.WaitGroup
+	end func()
 
 	mu      sync.Mutex
 	samples []sample
@@ -35,9 +35,8 @@ type sample struct {
 const namingPace = 5 * time.Millisecond
 
 func watchNaming(ctx context.Context, leader, responder *cluster.Node) *naming {
-	ctx, cancel := context.WithCancel(ctx)
-	n := &naming{cancel: cancel}
-	n.group.Go(func() {
+	n := &naming{}
+	n.end = lab.Background(ctx, func(ctx context.Context) {
 		for ctx.Err() == nil {
 			from := time.Now()
 			st, err := leader.KV().Status(ctx, &kvpb.StatusRequest{})
@@ -67,8 +66,7 @@ func (n *naming) add(x sample) {
 
 // stop ends the watch and returns what was seen.
 func (n *naming) stop() namings {
-	n.cancel()
-	n.group.Wait()
+	n.end()
 	return n.samples
 }
 

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/weftraft/weft/cmd/internal/cluster"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
-	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/internal/lab"
 )
 
@@ -35,14 +35,11 @@ type calls struct {
 }
 
 func startCalls(ctx context.Context, l lab.Load) *calls {
-	ctx, cancel := context.WithCancel(ctx)
-	c, done := &calls{}, make(chan struct{})
+	c := &calls{}
 	l.Note = c.Note
-	go func() {
-		defer close(done)
+	c.stop = lab.Background(ctx, func(ctx context.Context) {
 		_, _ = l.Run(ctx) // a caller that waits for an answer gets the last failure
-	}()
-	c.stop = func() { cancel(); <-done }
+	})
 	return c
 }
 

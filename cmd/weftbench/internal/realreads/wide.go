@@ -18,9 +18,9 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/weftraft/weft/cmd/internal/cluster"
 	"github.com/weftraft/weft/cmd/internal/nodes"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
-	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/cmd/weftbench/internal/readsbench"
 	"github.com/weftraft/weft/internal/lab"
 )

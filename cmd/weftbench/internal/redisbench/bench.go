@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/cmd/internal/cluster"
 	"github.com/weftraft/weft/cmd/weftbench/internal/ycsb"
 	"github.com/weftraft/weft/internal/lab"
 )

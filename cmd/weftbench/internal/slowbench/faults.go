@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weftraft/weft/cmd/internal/cluster"
 	"github.com/weftraft/weft/cmd/internal/stuck"
-	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 )
 
 // strike is the function of a fault.

@@ -14,10 +14,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/cmd/internal/cluster"
 	"github.com/weftraft/weft/cmd/weftbench/internal/hostbench"
 	"github.com/weftraft/weft/cmd/weftbench/internal/load"
 	"github.com/weftraft/weft/internal/lab"
@@ -267,11 +266,9 @@ func (c Config) load(ctx context.Context, s Side, nodes []*cluster.Node, round i
 	for _, n := range nodes {
 		plan.Addresses = append(plan.Addresses, n.Client)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	var running sync.WaitGroup
 	var err error
-	running.Go(func() { _, err = load.Run(ctx, plan) })
-	return func() error { cancel(); running.Wait(); return err }
+	end := lab.Background(ctx, func(ctx context.Context) { _, err = load.Run(ctx, plan) })
+	return func() error { end(); return err }
 }
 
 // figures compares the calls answered from settled to end with those from healthy to the fault.

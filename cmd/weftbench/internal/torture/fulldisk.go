@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/cmd/internal/cluster"
 	"github.com/weftraft/weft/internal/lab"
 )
 

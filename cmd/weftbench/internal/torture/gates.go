@@ -9,13 +9,12 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"google.golang.org/grpc"
 
+	"github.com/weftraft/weft/cmd/internal/cluster"
 	"github.com/weftraft/weft/cmd/internal/nodes"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
-	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/internal/lab"
 )
 
@@ -38,12 +37,8 @@ const firstGate = 101
 
 // Command implements [lab.Program].
 func (p *gateProgram) Command(_ *lab.Cluster, n *lab.Node) []string {
-	var peers []string
-	for _, node := range p.of.Nodes {
-		peers = append(peers, fmt.Sprintf("%d=%s", node.ID, node.Address))
-	}
 	return slices.Concat(p.command, []string{"--id", strconv.Itoa(firstGate - 1 + n.ID), "--cluster", strconv.FormatUint(p.of.Number, 10),
-		"--peers", strings.Join(peers, ","), "--listen", n.Listen, "--client-listen", n.Client, "--tick", "20ms"})
+		"--peers", p.of.Peers(), "--listen", n.Listen, "--client-listen", n.Client, "--tick", "20ms"})
 }
 
 func startGates(ctx context.Context, cfg Config, of *cluster.Cluster, dir string) (*gates, error) {

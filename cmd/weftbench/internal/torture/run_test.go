@@ -6,7 +6,7 @@ package torture
 import (
 	"math/rand/v2"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/cmd/internal/cluster"
 	"github.com/weftraft/weft/internal/lab"
 )
 

@@ -21,7 +21,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/cmd/internal/cluster"
 	"github.com/weftraft/weft/internal/lab"
 )
 

@@ -6,12 +6,9 @@ package torture
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"strings"
-	"time"
 
-	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/cmd/internal/cluster"
 )
 
 // verify compares the replicas' keys and values with each other, and with the
@@ -44,60 +41,23 @@ func (r *run) verify(ctx context.Context) error {
 	}
 	var first map[string][]byte
 	for i, n := range r.cluster.Nodes {
-		held, err := list(ctx, n.KV())
+		held, err := n.Digests(ctx, nil)
 		if err != nil {
-			return fmt.Errorf("list node %d: %w", n.ID, err)
+			return err
 		}
 		if i == 0 {
 			first = held
-		} else if err := same(first, held); err != nil {
-			return fmt.Errorf("nodes %d and %d differ: %w", r.cluster.Nodes[0].ID, n.ID, err)
+		} else if err := cluster.Compare(first, held); err != nil {
+			return fmt.Errorf("node %d is not as node %d: %w", n.ID, r.cluster.Nodes[0].ID, err)
 		}
 	}
 	r.sum.Keys = len(first)
 	return r.compare(first)
 }
 
-// list returns the digests of all values in the applied state of one node.
-func list(ctx context.Context, node kvpb.KVClient) (map[string][]byte, error) {
-	held := map[string][]byte{}
-	for req := (&kvpb.ListRequest{Local: true, Digests: true}); ; {
-		pageCtx, cancel := context.WithTimeout(ctx, time.Minute)
-		page, err := node.List(pageCtx, req)
-		cancel()
-		if err != nil {
-			return nil, err
-		}
-		for _, item := range page.GetItems() {
-			held[item.GetKey()] = item.GetSha256()
-		}
-		if req.After = page.GetNext(); req.After == "" {
-			return held, nil
-		}
-	}
-}
-
-// same returns nil if two replicas hold the same.
-func same(a, b map[string][]byte) error {
-	var d differences
-	for key, sum := range a {
-		if other, ok := b[key]; !ok {
-			d.add("%s is at the first only", key)
-		} else if !bytes.Equal(sum, other) {
-			d.add("%s has other values", key)
-		}
-	}
-	for key := range b {
-		if _, ok := a[key]; !ok {
-			d.add("%s is at the second only", key)
-		}
-	}
-	return d.err()
-}
-
 // compare compares the digests of all replicas with the outcomes that the writers have seen.
 func (r *run) compare(held map[string][]byte) error {
-	var d differences
+	var d cluster.Differences
 	known := 0
 	for _, w := range r.writers {
 		for key, k := range w.wants {
@@ -105,11 +65,11 @@ func (r *run) compare(held map[string][]byte) error {
 			mayBeThere, mayBeAbsent := k.allows()
 			switch {
 			case there && !bytes.Equal(sum, k.sum[:]):
-				d.add("%s has a value that was never written to it", key)
+				d.Add("%s has a value that was never written to it", key)
 			case there && !mayBeThere:
-				d.add("%s is there: its write was refused, or its removal acknowledged", key)
+				d.Add("%s is there: its write was refused, or its removal acknowledged", key)
 			case !there && !mayBeAbsent:
-				d.add("%s is lost: its write was acknowledged, its removal not", key)
+				d.Add("%s is lost: its write was acknowledged, its removal not", key)
 			}
 			if there {
 				known++
@@ -125,30 +85,9 @@ func (r *run) compare(held map[string][]byte) error {
 		}
 	}
 	if known != len(held) {
-		d.add("%d keys are there, of which nobody wrote %d", len(held), len(held)-known)
+		d.Add("%d keys are there, of which nobody wrote %d", len(held), len(held)-known)
 	}
 	t := r.tally()
 	r.sum.Acknowledged, r.sum.Refused, r.sum.Unknown = t.acknowledged, t.refused, t.unknown
-	return d.err()
-}
-
-// differences collects what is wrong.
-type differences struct {
-	found []string
-	more  int
-}
-
-func (d *differences) add(format string, args ...any) {
-	if len(d.found) < 10 {
-		d.found = append(d.found, fmt.Sprintf(format, args...))
-	} else {
-		d.more++
-	}
-}
-
-func (d *differences) err() error {
-	if len(d.found) == 0 {
-		return nil
-	}
-	return errors.New(strings.Join(d.found, "; ") + fmt.Sprintf("; and %d more", d.more))
+	return d.Err()
 }

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/cmd/internal/cluster"
 	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/shim"
 )

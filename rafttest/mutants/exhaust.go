@@ -1,11 +1,6 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants shows that the exploration of small groups finds bugs. For each bug, the
-// command takes a rule out of the sources, explores all scenarios, and prints the scenarios
-// that found the bug. The command fails if a bug is not found, or cannot be put in any more.
-//
-// Run it at the root of the module: go run ./rafttest/exhaust/mutants
 package main
 
 import (
@@ -18,17 +13,13 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/mutate"
 )
 
-func main() { mutate.Main(mutants) }
+var deviations = flag.Int("deviations", 1, "of exhaust: how often in a path something may happen that need not")
 
-var deviations = flag.Int("deviations", 1, "how often in a path something may happen that need not")
-
-// bug takes out a rule: a text that occurs once in a file is replaced.
-type bug struct {
+// explored is the bugs that the exploration of small groups finds. Each takes out a rule.
+var explored = []struct {
 	what, file string
 	edit       [2]string
-}
-
-var table = []bug{
+}{
 	{"votes compare terms alone", "raft/vote.go", [2]string{"!atLeast(theirs, ours)", "theirs.Term < ours.Term"}},
 	{"a vote is forgotten", "raft/vote.go", [2]string{"r.vote = m.GetFrom()", "r.vote = None"}},
 	{"a commit needs units of a majority, not of what failures leave", "raft/internal/coding/cover.go",
@@ -58,26 +49,24 @@ var table = []bug{
 		[2]string{"if len(later) < 2 {\n\t\t\treturn true", "if len(later) < 9 {\n\t\t\treturn true"}},
 }
 
-var found = regexp.MustCompile(`InAnyScenario/(\S+) \((?s:.*?)VIOLATION (.*)`)
-var violation = regexp.MustCompile(`VIOLATION (.*)`)
+var foundScenario = regexp.MustCompile(`InAnyScenario/(\S+) \((?s:.*?)VIOLATION (.*)`)
 
-func mutants() []mutate.Mutant {
-	var list []mutate.Mutant
-	for _, b := range table {
-		list = append(list, mutate.Mutant{What: b.what, File: b.file, Edits: [][2]string{b.edit}, Tests: "rafttest/exhaust", Verdict: verdict,
+func exhaustMutants() (list []mutate.Mutant) {
+	for _, b := range explored {
+		list = append(list, mutate.Mutant{What: b.what, File: b.file, Edits: [][2]string{b.edit}, Tests: "rafttest/exhaust", Verdict: exploredVerdict,
 			Stages: [][]string{{"-test.run=^TestNothingIsWrongInAnyScenario$", "-test.failfast", "-test.timeout=60m", fmt.Sprintf("-deviations=%d", *deviations)}}})
 	}
 	return list
 }
 
-// verdict reads from the output of a failed run what found the bug.
-func verdict(out string, _ []string) mutate.Finding {
+// exploredVerdict reads from the output of a failed run what found the bug.
+func exploredVerdict(out string, _ []string) mutate.Finding {
 	f := mutate.Finding{By: "a panic outside of a core"}
-	if m := found.FindStringSubmatch(out); m != nil {
+	if m := foundScenario.FindStringSubmatch(out); m != nil {
 		f.By = m[1]
 	}
-	if m := violation.FindStringSubmatch(out); m != nil {
-		f.Detail = m[1][:min(len(m[1]), 60)]
+	if detail, ok := violated(out); ok {
+		f.Detail = detail
 	} else if strings.Contains(out, "test timed out") {
 		f.Err = errors.New("the exploration takes too long")
 	}

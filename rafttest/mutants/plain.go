@@ -3,9 +3,73 @@
 
 package main
 
-// table lists the bugs, easy slips in all parts of the package. A change of the code at a bug also
+import (
+	"regexp"
+	"strings"
+
+	"github.com/weftraft/weft/rafttest/internal/mutate"
+)
+
+// plainBug is a replacement of a text that occurs once in one file of the raft package.
+type plainBug struct {
+	area, what string
+	file       string
+	old, now   string
+}
+
+// plainMutants returns the bugs of plain Raft, which the lockstep tests find.
+func plainMutants() (all []mutate.Mutant) {
+	for _, b := range plain {
+		all = append(all, mutate.Mutant{
+			What: b.area + ": " + b.what, File: "raft/" + b.file, Edits: [][2]string{{b.old, b.now}},
+			Tests: "rafttest/lockstep", Stages: stages(b.area), Verdict: plainVerdict,
+		})
+	}
+	return all
+}
+
+// stages returns the tests to run on a bug, the tests of the bug's own area first, to save time.
+// The tests use fixed seeds only, so that the outcome does not depend on luck.
+func stages(area string) [][]string {
+	const hangs = "-test.timeout=100s"
+	cores := []string{"-test.run=^TestLockstep$", hangs, "-first", "-fresh=0"}
+	nodes := []string{"-test.run=^TestNode$", hangs, "-first", "-fresh=0"}
+	rest := []string{"-test.run=^(TestMemoryStorage|TestUtil|TestConfig)$", hangs}
+	switch area {
+	case "Node":
+		return [][]string{nodes, cores, rest}
+	case "MemoryStorage":
+		return [][]string{rest, cores, nodes}
+	default:
+		return [][]string{cores, nodes, rest}
+	}
+}
+
+var (
+	failedTest = regexp.MustCompile(`--- FAIL: (\w+)`)
+	foundCall  = regexp.MustCompile(`seed (\d+), call \d+: (.*)`)
+)
+
+// plainVerdict reads the test that found the bug from the output of a failed run.
+func plainVerdict(out string, flags []string) mutate.Finding {
+	f := mutate.Finding{By: strings.Trim(strings.TrimPrefix(flags[0], "-test.run="), "^$")}
+	if m := failedTest.FindStringSubmatch(out); m != nil {
+		f.By = m[1]
+	}
+	switch m := foundCall.FindStringSubmatch(out); {
+	case m != nil:
+		f.By, f.Detail = f.By+", seed "+m[1], m[2]
+	case strings.Contains(out, "test timed out"):
+		f.Detail = "it hangs"
+	case strings.Contains(out, "panic:"):
+		f.Detail = "a goroutine of Node panicked"
+	}
+	return f
+}
+
+// plain lists the bugs, easy slips in all parts of the package. A change of the code at a bug also
 // needs a change of the bug's text here.
-var table = []bug{
+var plain = []plainBug{
 	// Elections.
 	{"election", "a timeout comes a tick late", "candidate.go", "r.quietTicks >= r.patience &&", "r.quietTicks > r.patience &&"},
 	{"election", "a candidate does not record its own vote", "candidate.go", "		r.vote = r.id\n", ""},

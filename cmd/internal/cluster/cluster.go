@@ -12,6 +12,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -145,22 +146,39 @@ func (c *Cluster) Wait(ctx context.Context, what string, done func([]*kvpb.Statu
 func (c *Cluster) WaitFor(ctx context.Context, patience time.Duration, what string, done func([]*kvpb.StatusResponse) bool) error {
 	return c.Cluster.WaitFor(ctx, patience, what, func(ctx context.Context) error {
 		if all := c.Status(ctx); !done(all) {
-			return fmt.Errorf("the nodes say %v", all)
+			return fmt.Errorf("the nodes say: %s", describe(all))
 		}
 		return nil
 	})
 }
 
+// describe says in a line what nodes say of themselves.
+func describe(all []*kvpb.StatusResponse) string {
+	var parts []string
+	for i, s := range all {
+		text := "no answer"
+		if s != nil {
+			text = fmt.Sprintf("%s, term %d, applied %d of %d", s.GetRole(), s.GetTerm(), s.GetApplied(), s.GetCommit())
+		}
+		parts = append(parts, fmt.Sprintf("node %d %s", i+1, text))
+	}
+	return strings.Join(parts, "; ")
+}
+
 // NameResponders has nodes be responders of all keys, and waits until they answer reads by themselves.
 func (c *Cluster) NameResponders(ctx context.Context, ids ...uint64) error {
-	leader, err := c.WaitLeader(ctx)
+	err := c.Cluster.Wait(ctx, "responders to be named", func(ctx context.Context) error {
+		leader, err := c.WaitLeader(ctx)
+		if err != nil {
+			return err
+		}
+		call, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		_, err = leader.Admin().NameResponders(call, &kvpb.NameRespondersRequest{Nodes: ids})
+		return err
+	})
 	if err != nil {
 		return err
-	}
-	call, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if _, err := leader.Admin().NameResponders(call, &kvpb.NameRespondersRequest{Nodes: ids}); err != nil {
-		return fmt.Errorf("%s: name responders at node %d: %w", c.Name, leader.ID, err)
 	}
 	return c.WaitStable(ctx, patience, ids...)
 }

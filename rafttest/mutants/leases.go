@@ -3,11 +3,99 @@
 
 package main
 
-import "github.com/weftraft/weft/rafttest/internal/mutate"
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
 
-// table is the bugs. Each bug takes out one rule of leases, or a line of code that looks as
+	"github.com/weftraft/weft/rafttest/internal/mutate"
+)
+
+// leaseBug takes out a rule of leases: texts that occur once each in a file are replaced.
+type leaseBug struct {
+	// rule is the number that the rule has in the package's documentation.
+	rule  string
+	what  string
+	file  string
+	edits [][2]string
+	more  []mutate.Change
+	// by is the test that must find the bug; empty: seeds must find it. If what begins with "in
+	// Raft", the test is in package raft, and the seeds are of TestLeased; if what begins with
+	// "in Host", the test is in the package of the file. Else the seeds are of TestClusters.
+	by string
+}
+
+var (
+	fresh = flag.Bool("fresh", false, "of leases: look at what clients see only, and not at the other invariants")
+	all   = flag.Bool("all-by-seeds", false, "of leases: look for every bug with seeds, also for those that a test is made for")
+)
+
+// leaseSeeds is the number of seeds that must find a bug of leases.
+func leaseSeeds() int { return cmp.Or(*seeds, 4000) }
+
+// leaseMutants returns the bugs of leases in the order of the rules.
+func leaseMutants() (list []mutate.Mutant) {
+	inOrder := slices.Concat(leased, leasedInRaft)
+	slices.SortStableFunc(inOrder, func(a, b leaseBug) int { return cmp.Compare(a.number(), b.number()) })
+	for _, b := range inOrder {
+		if *all && !strings.HasPrefix(b.what, "in Host") {
+			b.by = ""
+		}
+		tests, flags := "leases", []string{"-test.run=^" + b.by + "$", "-test.timeout=5m"}
+		inRaft := strings.HasPrefix(b.what, "in Raft")
+		switch {
+		case inRaft && b.by == "":
+			tests, flags = "rafttest", []string{"-test.run=^TestLeased$", "-test.timeout=20m",
+				fmt.Sprintf("-leased-seeds=%d", leaseSeeds()), fmt.Sprintf("-leased-first=%d", *first), "-stop=1"}
+		case inRaft:
+			tests = "raft"
+		case strings.HasPrefix(b.what, "in Host"):
+			tests = path.Dir(b.file)
+		case b.by == "":
+			flags = []string{"-test.run=^TestClusters$", "-test.timeout=20m", "-test.cpu=1",
+				fmt.Sprintf("-lease-seeds=%d", leaseSeeds()), fmt.Sprintf("-lease-first=%d", *first), "-lease-count=false"}
+			if *fresh {
+				flags = append(flags, "-lease-only=Fresh")
+			}
+		}
+		list = append(list, mutate.Mutant{What: b.rule + ": " + b.what, File: b.file, Edits: b.edits, More: b.more, Tests: tests,
+			Stages: [][]string{flags}, Verdict: b.verdict})
+	}
+	return list
+}
+
+// number is that of the rule.
+func (b leaseBug) number() int {
+	n, err := strconv.Atoi(strings.TrimPrefix(b.rule, "L"))
+	if err != nil {
+		panic(err) // the table is wrong
+	}
+	return n
+}
+
+// verdict reads from the output of a failed run what found the bug.
+func (b leaseBug) verdict(out string, _ []string) mutate.Finding {
+	f := mutate.Finding{By: b.by, Detail: "it fails"}
+	if m := foundSeed.FindStringSubmatch(out); m != nil {
+		f.Detail = m[2]
+		if b.by == "" {
+			f.By = fmt.Sprintf("seed %s of %d", m[1], leaseSeeds())
+		}
+		return f
+	}
+	if b.by == "" || strings.Contains(out, "panic: test timed out") {
+		f.Err = fmt.Errorf("the tests failed without naming an invariant: %s", out[max(0, len(out)-400):])
+	}
+	return f
+}
+
+// leased is the bugs of leases. Each bug takes out one rule of leases, or a line of code that looks as
 // if it could go. When code moves or changes its words, the mutants of the code change, too.
-var table = []bug{
+var leased = []leaseBug{
 	// Reads by permits.
 	{"L27", "a permit has no end", "leases/permit.go",
 		edit("x.span.Start > at || now >= x.until {", "x.span.Start > at {"), nil, ""},
@@ -241,6 +329,3 @@ var countTicks = [][2]string{
 	{"func (n *Node) Tick(now Instant) {\n	now = n.advance(now)\n", "func (n *Node) Tick(now Instant) {\n	now = n.advance(now)\n	ticked[n]++\n"},
 	{"// Poll does what", "var ticked = map[*Node]Instant{}\n\nfunc byTicks(n *Node) Instant { return ticked[n] * Instant(n.cfg.Heartbeat/2) }\n\n// Poll does what"},
 }
-
-// edit is the one edit of most mutants.
-func edit(old, now string) [][2]string { return [][2]string{{old, now}} }

@@ -3,8 +3,8 @@
 
 package main
 
-// raftTable is the bugs in how package raft goes by the rules.
-var raftTable = []bug{
+// leasedInRaft is the bugs in how package raft goes by the rules.
+var leasedInRaft = []leaseBug{
 	{rule: "L28", what: "in Raft, a node that takes no part in elections for a while does not look at its clock", file: "raft/rawnode.go",
 		edits: edit("		x.LookAtClock() //", "		_ = x //"), by: "TestQuietTicksLookAtTheClock"},
 	{rule: "L5", what: "in Raft, votes do not heed promises", file: "raft/extension_both.go",
