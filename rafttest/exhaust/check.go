@@ -155,21 +155,22 @@ func (w *world) recoverable() string {
 		if cands == nil {
 			cands = w.candidacies()
 		}
+		held := w.holdings(index, f.term)
 		for _, c := range cands {
-			if least := w.least(c, index, f.term); least < need {
+			if least := c.least(&held); least < need {
 				return fmt.Sprintf("recoverability: committed entry %d of term %d needs %d units; node %d, which may lead with majorities of %v, can end up with %d of them: nodes hold %v",
-					index, f.term, need, c.node+1, c.sets, least, w.table(index, f.term))
+					index, f.term, need, c.node+1, c.sets, least, held)
 			}
 		}
 	}
 	return ""
 }
 
-// table lists the units of an entry, by node.
-func (w *world) table(index, term uint64) (held []int) {
-	for _, n := range w.nodes {
+// holdings returns the units of an entry, by node.
+func (w *world) holdings(index, term uint64) (held [mostNodes]int) {
+	for i, n := range w.nodes {
 		if n != nil {
-			held = append(held, n.disk.holds(index, term))
+			held[i] = n.disk.holds(index, term)
 		}
 	}
 	return held
@@ -180,6 +181,19 @@ func (w *world) table(index, term uint64) (held []int) {
 type candidacy struct {
 	node int
 	sets [][]uint64
+	// quorums are the sets of nodes, by bit, that have the node and these majorities, without
+	// those that have another one in them.
+	quorums []int
+}
+
+func newCandidacy(node int, sets [][]uint64) candidacy {
+	c := candidacy{node: node, sets: sets}
+	for q := range 1 << mostNodes {
+		if q>>node&1 == 1 && hasMajorities(q, sets) && !slices.ContainsFunc(c.quorums, func(less int) bool { return less&q == less }) {
+			c.quorums = append(c.quorums, q)
+		}
+	}
+	return c
 }
 
 // candidacies returns the ways in which nodes may win with what is on disks.
@@ -208,7 +222,7 @@ func (w *world) learned(n *state) (list []candidacy) {
 			continue
 		}
 		if n.disk.termAt(m.applied) == m.disk.termAt(m.applied) && members.Votes(m.conf, uint64(n.node+1)) {
-			list = append(list, candidacy{n.node, n.disk.needs(m.applied, m.conf)})
+			list = append(list, newCandidacy(n.node, n.disk.needs(m.applied, m.conf)))
 		}
 	}
 	return list
@@ -225,7 +239,7 @@ func (n *state) candidacies() []candidacy {
 	for _, index := range slices.Sorted(maps.Keys(at)) {
 		conf := at[index]
 		if members.Votes(conf, uint64(n.node+1)) && !n.disk.appliesFirst(index) {
-			list = append(list, candidacy{n.node, n.disk.needs(index, conf)})
+			list = append(list, newCandidacy(n.node, n.disk.needs(index, conf)))
 		}
 	}
 	return list
@@ -288,18 +302,13 @@ func (w *world) electable(c candidacy) bool {
 	return true
 }
 
-// least returns the fewest units of an entry that a candidate can end up with.
-func (w *world) least(c candidacy, index, term uint64) int {
+// least returns the fewest units that a candidate can end up with.
+func (c *candidacy) least(held *[mostNodes]int) int {
 	least := whole
-	for subset := range 1 << mostNodes {
-		if subset>>c.node&1 == 0 || !hasMajorities(subset, c.sets) {
-			continue
-		}
+	for _, q := range c.quorums {
 		sum := 0
-		for i, n := range w.nodes {
-			if n != nil && subset>>i&1 == 1 {
-				sum += n.disk.holds(index, term)
-			}
+		for i, units := range held {
+			sum += units * (q >> i & 1)
 		}
 		least = min(least, sum)
 	}

@@ -5,8 +5,10 @@ package exhaust
 
 import (
 	"flag"
+	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,17 +43,34 @@ func TestNothingIsWrongInAnyScenario(t *testing.T) {
 	}
 }
 
-// TestNodeIsAFunctionOfItsInputs gives new cores the inputs that led to a state. A core
-// that comes to another state has a choice of its own, which no path of an exploration
-// repeats.
+// TestNodeIsAFunctionOfItsInputs gives new cores the inputs that led to the last states, and looks
+// at each state on the way. A core that comes to another state has a choice of its own, which no
+// path of an exploration repeats.
 func TestNodeIsAFunctionOfItsInputs(t *testing.T) {
 	for _, s := range scenarios {
 		x := explored(s, 1000)
+		last, looked := maps.Clone(x.states), map[*state]bool{}
+		maps.DeleteFunc(last, func(_ uint64, st *state) bool { return !st.up })
+		up := len(last)
 		for _, st := range x.states {
-			if st.up {
-				require.Equal(t, st.key, x.keyOf(x.alone(st)), "%s: node %d after %v", s.Name, st.node+1, st.in)
+			if st.up && st.in.kind != inStart {
+				delete(last, st.before.key)
 			}
 		}
+		for _, st := range last {
+			way := []*state{st}
+			for way[0].in.kind != inStart {
+				way = slices.Insert(way, 0, way[0].before)
+			}
+			c := must2(start(s, uint64(st.node+1), st.boots, &way[0].before.disk, way[0].in.at))
+			for _, at := range way {
+				if c.take(at.in); !looked[at] {
+					looked[at] = true
+					require.Equal(t, at.key, x.keyOf(c), "%s: node %d after %v", s.Name, st.node+1, at.in)
+				}
+			}
+		}
+		require.Len(t, looked, up)
 	}
 }
 

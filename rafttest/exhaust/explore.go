@@ -74,12 +74,22 @@ type explorer struct {
 	seen   map[uint64]struct{}
 	places []place
 	root   *world
-	// open is the worlds to be expanded, by cost. A world is made again from its place,
-	// because that takes less memory and little time: all states of its nodes are known.
-	open [][]uint32
+	// open is the worlds to be expanded, by cost, and kept how many of these are at hand.
+	open [][]waiting
+	kept int
 	live map[uint64]struct{} // worlds from which the group is known to go on
 	r    result
 }
+
+// waiting is a world to be expanded, and where it was reached. Beyond mostWorlds a world is nil, and
+// made again from its place: all states of its nodes are known.
+type waiting struct {
+	at uint32
+	w  *world
+}
+
+// mostWorlds bounds the worlds that wait at hand, of less than a kilobyte each.
+const mostWorlds = 100_000
 
 // explore explores a scenario.
 func explore(s *scenario, bounds bounds) result { return run(s, bounds).r }
@@ -87,13 +97,13 @@ func explore(s *scenario, bounds bounds) result { return run(s, bounds).r }
 func run(s *scenario, bounds bounds) *explorer {
 	engine.CollectLess()
 	x := &explorer{automata: newAutomata(s), bounds: bounds, began: time.Now(), seen: map[uint64]struct{}{}, live: map[uint64]struct{}{}}
-	x.open = make([][]uint32, bounds.Deviations+1)
+	x.open = make([][]waiting, bounds.Deviations+1)
 	root, wrong := x.prepare()
 	x.root = root
 	x.places = append(x.places, place{})
 	x.seen[root.print()] = struct{}{}
 	if wrong == "" {
-		x.open[0] = append(x.open[0], 0)
+		x.wait(0, 0, root)
 		x.run()
 	} else {
 		x.fail(wrong, 0)
@@ -108,9 +118,14 @@ func (x *explorer) run() {
 	for cost := range x.open {
 		for len(x.open[cost]) > 0 {
 			last := len(x.open[cost]) - 1
-			at := x.open[cost][last]
+			next := x.open[cost][last]
 			x.open[cost] = x.open[cost][:last]
-			if !x.follow(at) {
+			if next.w != nil {
+				x.kept--
+			} else {
+				next.w = x.world(next.at)
+			}
+			if !x.follow(next.w, next.at) {
 				return
 			}
 		}
@@ -120,10 +135,19 @@ func (x *explorer) run() {
 	x.r.Complete = true
 }
 
-// follow expands a place, then the first world behind the place that costs nothing, and so
+// wait has a world wait until it is expanded.
+func (x *explorer) wait(cost int, at uint32, w *world) {
+	if x.kept >= mostWorlds {
+		w = nil
+	} else {
+		x.kept++
+	}
+	x.open[cost] = append(x.open[cost], waiting{at, w})
+}
+
+// follow expands a world, then the first world behind it that costs nothing, and so
 // on, until no such world is new. It reports whether to go on.
-func (x *explorer) follow(at uint32) bool {
-	w := x.world(at)
+func (x *explorer) follow(w *world, at uint32) bool {
 	for w != nil {
 		if !x.within() {
 			return false
@@ -167,7 +191,7 @@ func (x *explorer) follow(at uint32) bool {
 				next, nextAt = made, to
 				continue
 			}
-			x.open[cost] = append(x.open[cost], to)
+			x.wait(cost, to, made)
 		}
 		w, at = next, nextAt
 	}

@@ -35,8 +35,15 @@ type reign struct {
 
 // learn returns the history after an edge of a node, which is in its new state.
 func (a *automata) learn(w *world, i int, e *edge) *history {
-	h, st := *w.hist, w.nodes[i]
+	h, st := w.hist, w.nodes[i]
 	known, changed := len(h.committed), false
+	change := func() {
+		if !changed {
+			own := *h
+			own.committed = slices.Clone(h.committed)
+			h, changed = &own, true
+		}
+	}
 	wrong := func(format string, args ...any) {
 		if w.broken == "" {
 			w.broken = fmt.Sprintf(format, args...)
@@ -46,9 +53,7 @@ func (a *automata) learn(w *world, i int, e *edge) *history {
 		term := st.log.termAt(at)
 		switch {
 		case at > uint64(known):
-			if !changed {
-				h.committed, changed = slices.Clone(h.committed), true
-			}
+			change()
 			h.committed = append(h.committed, fact{term: term, by: max(st.term, st.disk.term)})
 		case term != 0 && h.committed[at-1].term != 0 && term != h.committed[at-1].term:
 			wrong("state machine safety: node %d has entry %d of term %d committed; another had it of term %d", i+1, at, term, h.committed[at-1].term)
@@ -61,15 +66,14 @@ func (a *automata) learn(w *world, i int, e *edge) *history {
 		}
 		switch f := &h.committed[x.index-1]; {
 		case f.what == 0:
-			if !changed {
-				h.committed, changed = slices.Clone(h.committed), true
-			}
+			change()
 			h.committed[x.index-1].what = x.what
 		case f.what != x.what:
 			wrong("state machine safety: node %d is handed another entry %d than a node before", i+1, x.index)
 		}
 		if x.payload && x.index > h.acked {
-			h.acked, changed = x.index, true
+			change()
+			h.acked = x.index
 		}
 	}
 	for _, r := range e.reads {
@@ -84,18 +88,18 @@ func (a *automata) learn(w *world, i int, e *edge) *history {
 		at := slices.IndexFunc(h.leaders, func(r reign) bool { return r.term == st.term })
 		switch {
 		case at < 0:
-			h.leaders, changed = append(slices.Clip(h.leaders), now), true
+			change()
+			h.leaders = append(slices.Clip(h.leaders), now)
 			slices.SortFunc(h.leaders, func(a, b reign) int { return int(a.term) - int(b.term) })
 		case h.leaders[at] != now:
 			wrong("election safety: node %d (start %d) leads term %d, which node %d (start %d) led", i+1, st.boots, st.term, h.leaders[at].node+1, h.leaders[at].boots)
 		}
-		a.complete(&h, st, wrong)
+		a.complete(h, st, wrong)
 	}
-	if !changed {
-		return w.hist
+	if changed {
+		h.key = h.print()
 	}
-	h.key = h.print()
-	return &h
+	return h
 }
 
 // complete checks that a leader has every entry that was committed before its term.

@@ -3,7 +3,10 @@
 
 package exhaust
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+)
 
 // patienceTicks bounds how long a group that nothing disturbs may take to commit.
 const patienceTicks = 120
@@ -85,5 +88,6 @@ func (w *world) hasApplied(name int) bool {
 
 // has reports whether a log has an entry with a payload up to an index.
 func (n *state) has(name int, upTo uint64) bool {
-	return slices.ContainsFunc(n.disk.log, func(e *stored) bool { return e.index <= upTo && string(e.pb.GetData()) == string(payload(name)) })
+	want := payload(name)
+	return slices.ContainsFunc(n.disk.log, func(e *stored) bool { return e.index <= upTo && bytes.Equal(e.pb.GetData(), want) })
 }
