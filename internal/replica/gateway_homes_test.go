@@ -4,6 +4,7 @@
 package replica
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -177,4 +178,62 @@ func TestQueryThatIsAskedAgainIsOne(t *testing.T) {
 	require.Error(t, c.result(1000).Err)
 	require.Empty(t, c.nodes[2].r.home.queries, "it has ended")
 	require.Zero(t, c.nodes[2].r.home.asked)
+}
+
+// ticksUntilHome lets time pass until the gateway has one of these homes, and knows the leader.
+func (c *gated) ticksUntilHome(homes ...uint64) (ticks int) {
+	for s := c.g.Status(); s.Lead == 0 || !slices.Contains(homes, s.Home); s = c.g.Status() {
+		require.Less(c.t, ticks, 100)
+		c.run(1)
+		ticks++
+	}
+	return ticks
+}
+
+// A cluster has nodes without a replica of the group, and knows members of long ago: each such node would be silent for a while.
+func TestGatewayAsksMembersFirst(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	c.elect(1)
+	c.g.SetHomes([]uint64{3}, nil)
+	c.run(60)
+	require.EqualValues(t, 3, c.g.Status().Home)
+	all := []uint64{1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15}
+	c.g.SetHomes(all, nil)
+	c.lose = func(m wire.Message) bool { return m.From == 3 || m.To == 3 }
+	require.LessOrEqual(t, c.ticksUntilHome(1, 2), 2*c.nodes[1].r.cfg.ElectionTick)
+
+	c.lose = func(m wire.Message) bool { return m.From == 9 || m.To == 9 }
+	c.run(20)
+	c.g.members = &pb.ConfState{Voters: []uint64{14, 15}} // all members have changed meanwhile
+	c.lose = func(wire.Message) bool { return false }
+	c.ticksUntilHome(1, 2, 3)
+}
+
+// A home that has applied its own removal hears of no later entry.
+func TestGatewayLeavesARemovedHome(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	c.elect(1)
+	c.g.SetHomes([]uint64{3}, nil)
+	c.run(60)
+	require.EqualValues(t, 3, c.g.Status().Home)
+	c.g.SetHomes(c.ids(), nil)
+	require.NoError(t, c.change(1, single(pb.ConfChangeRemoveNode, 3)).Err)
+	require.LessOrEqual(t, c.ticksUntilHome(1, 2), c.nodes[1].r.cfg.ElectionTick)
+}
+
+// A home may be behind for long, such as a node that was down and catches up. A gateway with queries alone finds another one.
+func TestQueriesFindAHomeThatIsNotBehind(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	c.elect(1)
+	c.g.SetHomes([]uint64{3}, nil)
+	c.run(60)
+	require.EqualValues(t, 3, c.g.Status().Home)
+	c.g.SetHomes(c.ids(), nil)
+	c.nodes[3].held = true
+	c.cluster.propose(1, "a")
+	c.settle()
+	c.g.Query(1000, []byte("q"), ReadOptions{}, c.now+100*tick)
+	c.run(2 * c.nodes[3].r.cfg.ElectionTick)
+	require.EqualValues(t, 2, c.g.Status().Home)
+	require.Len(t, c.nodes[2].r.home.queries, 1, "the driver answers")
 }
