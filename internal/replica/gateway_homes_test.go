@@ -237,3 +237,24 @@ func TestQueriesFindAHomeThatIsNotBehind(t *testing.T) {
 	require.EqualValues(t, 2, c.g.Status().Home)
 	require.Len(t, c.nodes[2].r.home.queries, 1, "the driver answers")
 }
+
+// A home that is cut off from the other members, and not from the gateway, keeps it from a healthy group for no longer than an
+// election would.
+func TestGatewayLeavesAHomeThatIsCutOff(t *testing.T) {
+	for _, learns := range []bool{false, true} {
+		c := newGated(t, nil, 1, 2, 3)
+		c.elect(1)
+		home := uint64(3)
+		if learns {
+			home = 4
+			c.add(4, nil)
+			require.NoError(t, c.change(1, single(pb.ConfChangeAddLearnerNode, 4)).Err)
+		}
+		c.g.SetHomes([]uint64{home}, nil)
+		c.run(60)
+		require.Equal(t, home, c.g.Status().Home)
+		c.g.SetHomes(c.ids(), nil)
+		c.lose = func(m wire.Message) bool { return m.From == home && m.To != 9 || m.To == home && m.From != 9 }
+		require.LessOrEqual(t, c.ticksUntilHome(1, 2, 7-home), 2*c.nodes[1].r.cfg.ElectionTick+3, "learns: %t", learns)
+	}
+}

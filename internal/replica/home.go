@@ -233,11 +233,11 @@ func (h *home) closeStream(to uint64, a wire.Attach, why string) {
 	h.post(to, wire.Report{Life: a.Life, Number: a.Number, Leader: now.Lead, LeaderTerm: now.Term, Closed: why})
 }
 
-// heardOf is the core's state, without a leader that this node does not hear. Within two election timeouts a voter has given such a
-// leader up. A learner follows the leader without end, also behind its own removal.
+// heardOf is the core's state, without a leader that this node does not hear for an election timeout: in the next one the gateway finds
+// a home that does. A learner follows the leader without end, also behind its own removal.
 func (h *home) heardOf() CoreState {
 	now := h.state
-	if at, heard := h.heard[now.Lead]; !h.leads() && (!heard || h.ticks-at > 2*uint64(h.cfg.ElectionTick)) {
+	if at, heard := h.heard[now.Lead]; !h.leads() && (!heard || h.ticks-at > uint64(h.cfg.ElectionTick)) {
 		now.Lead = raft.None
 	}
 	return now
