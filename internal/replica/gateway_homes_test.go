@@ -46,8 +46,13 @@ func TestGatewayLeavesALearnerThatHearsNoLeader(t *testing.T) {
 // Where no other node can be a gateway's home, as where a group has one voter, or the followers are cut off from the gateway, the
 // leader is. The gateway looks for another one now and then, and comes back.
 func TestGatewayGoesBackToALeaderThatAloneAnswers(t *testing.T) {
-	for _, homes := range [][]uint64{{1}, {1, 2}, {1, 2, 3}, {1, 2, 3, 4, 5}} {
+	for _, homes := range [][]uint64{{1}, {1, 2}, {1, 2, 3}, {1, 2, 3, 4, 5}, nil} {
 		c := newGated(t, nil, 1)
+		if homes == nil {
+			c = newGated(t, nil, 1, 2, 3)
+			c.lose = func(m wire.Message) bool { return m.From == 9 && m.To != 1 || m.To == 9 && m.From != 1 }
+			homes = c.ids()
+		}
 		c.elect(1)
 		c.g.SetHomes(homes, nil)
 		for range 12 {
