@@ -77,6 +77,7 @@ type confirmedRead struct {
 	asOf  *stamp // when it was, or had been before; nil: not known
 	by    ServedBy
 	conf  *pb.ConfState // whose majority vouches, if a quorum does
+	since uint64        // tick
 }
 
 func newBarrier(f *facts, around aroundReads, leased bool, boot uint64) barrier {
@@ -268,6 +269,7 @@ func (b *barrier) served(context []byte, leads bool) {
 
 // confirm lets a read wait for the state machine.
 func (b *barrier) confirm(c confirmedRead) {
+	c.since = b.ticks
 	c.index -= min(c.index, c.policy.slack())
 	c.call.waiting = "the state machine to catch up"
 	b.ready = append(b.ready, c)

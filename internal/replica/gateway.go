@@ -52,19 +52,6 @@ type Gateway struct {
 	misses   int    // homes tried since one has answered
 }
 
-// attachment is what a gateway and its home have with each other.
-type attachment struct {
-	id       uint64        // of the home; 0: none
-	number   uint64        // counted over all attachments
-	stream   wire.StreamID // zero: no report has come
-	received uint64        // counted reports, without a gap
-	mark     logMark
-	heardAt  uint64 // tick of the last report
-	ledAt    uint64 // tick at which the home knew a leader
-	since    uint64 // tick of the beginning
-	leaves   bool   // the home is about to stop, and drains says until when the gateway stays
-}
-
 // gatewayQuery is a query that is not answered.
 type gatewayQuery struct {
 	*pendingCall
@@ -230,7 +217,7 @@ func (g *Gateway) Receive(m wire.Message) error {
 	case wire.Report:
 		return g.receiveReport(m.From, b)
 	case wire.Reply:
-		g.receiveReply(b)
+		g.receiveReply(m.From, b)
 	default:
 		return fmt.Errorf("%w: a %v does not belong at a gateway", ErrBadMessage, m.Kind())
 	}
@@ -257,89 +244,6 @@ func (g *Gateway) Unreachable(peer uint64) {
 	if g.home.stream == (wire.StreamID{}) {
 		g.giveUp()
 	}
-}
-
-// giveUp has the next tick move the gateway.
-func (g *Gateway) giveUp() {
-	h := &g.home
-	*h = attachment{id: h.id, number: h.number + 1, heardAt: g.ticks - min(g.ticks, maxRoundPatience*uint64(g.cfg.ElectionTick)), ledAt: g.ticks, since: g.ticks}
-}
-
-// lookAtHome tells the home that the gateway lives, or gives the home up.
-func (g *Gateway) lookAtHome() {
-	h, patience, others := &g.home, uint64(g.cfg.ElectionTick), len(g.homes) > 1
-	attached := h.stream != (wire.StreamID{})
-	if !attached { // after each round without an answer homes get more time: they may be far
-		patience = max(2, patience/3) * uint64(min(maxRoundPatience, 1+g.misses/max(1, len(g.homes))))
-	}
-	switch {
-	case h.id == raft.None:
-		return // Flush looks for one
-	case h.leaves && g.ticks >= g.drains, g.ticks-h.heardAt >= patience, others && attached && g.ticks-h.ledAt >= 2*patience, others && g.homeBehind():
-		g.moveHome()
-	case !h.leaves && others && attached && (h.id == g.lead || g.better != raft.None) && g.ticks-h.since >= patience && g.ticks >= g.restless:
-		g.restless, g.drains = g.ticks+20*patience, g.ticks+2
-		fallthrough
-	default:
-		g.attach(false)
-		g.knock()
-	}
-}
-
-// knock asks a near node whether it can be the home, if the present one is not near. The node answers that it does not
-// know the stream, and who leads.
-func (g *Gateway) knock() {
-	h := &g.home
-	if len(g.near) == 0 || slices.Contains(g.near, h.id) || h.stream == (wire.StreamID{}) || g.ticks < g.restless {
-		return
-	}
-	if id := g.near[g.ticks%uint64(len(g.near))]; id != g.lead {
-		g.post(id, wire.Attach{Life: g.cfg.Boot, Number: h.number, Stream: h.stream})
-	}
-}
-
-// homeBehind reports whether the home lacks an entry that the leader had long ago.
-func (g *Gateway) homeBehind() bool {
-	return slices.ContainsFunc(g.outbox.batches, func(b *batch) bool {
-		return b.accepted && b.index > g.home.mark.index && g.ticks-b.sentAt >= 3*uint64(g.cfg.ElectionTick)
-	})
-}
-
-// moveHome attaches to another node, if there is one: to a better one, or to the next, but not to the leader until all others
-// were tried.
-func (g *Gateway) moveHome() {
-	if len(g.homes) == 0 {
-		return
-	}
-	g.misses++
-	if g.home.stream != (wire.StreamID{}) {
-		g.misses = 0
-		g.attach(true)
-	}
-	i, found := slices.BinarySearch(g.homes, g.home.id)
-	switch {
-	case g.home.id == raft.None:
-		i = int(g.cfg.ID % uint64(len(g.homes)))
-	case found:
-		i++
-	}
-	next := g.homes[i%len(g.homes)]
-	if next == g.lead && g.misses < len(g.homes)-1 {
-		next = g.homes[(i+1)%len(g.homes)]
-	}
-	if g.better != raft.None {
-		next = g.better
-		g.seen.Nearer++
-	}
-	g.home = attachment{id: next, number: g.home.number + 1, heardAt: g.ticks, ledAt: g.ticks, since: g.ticks}
-	g.better, g.drains = raft.None, 0
-	g.attach(false)
-}
-
-// attach tells the home what the gateway has.
-func (g *Gateway) attach(leaves bool) {
-	h := &g.home
-	g.post(h.id, wire.Attach{Life: g.cfg.Boot, Number: h.number, Stream: h.stream, Received: h.received, Leaves: leaves})
 }
 
 // receiveReport takes what a home tells, in order. What is behind a gap is told again.
@@ -528,12 +432,17 @@ func (g *Gateway) sendQueries() {
 }
 
 // receiveReply takes the answer to a query, of whatever sending: the barrier was later than the call.
-func (g *Gateway) receiveReply(r wire.Reply) {
+func (g *Gateway) receiveReply(from uint64, r wire.Reply) {
 	i, found := slices.BinarySearchFunc(g.queries, r.Number, func(q *gatewayQuery, number uint64) int { return cmp.Compare(q.Number, number) })
 	if !found || r.Life != g.cfg.Boot {
 		return
 	}
-	q := g.queries[i]
+	q, h := g.queries[i], &g.home
+	if r.Code != wire.AskAgain {
+		h.declines = 0
+	} else if from == h.id && h.declines == 0 {
+		h.declines = g.ticks
+	}
 	switch r.Code {
 	case wire.Answered:
 		g.finish(q.pendingCall, Done{Result: r.Data, Index: r.Index, Read: ReadResult{Index: r.Index, By: ServedBy(r.By), Lag: r.Lag, Age: r.Age}})

@@ -4,6 +4,7 @@
 package replica
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,8 +46,13 @@ func TestGatewayLeavesALearnerThatHearsNoLeader(t *testing.T) {
 // Where no other node can be a gateway's home, as where a group has one voter, or the followers are cut off from the gateway, the
 // leader is. The gateway looks for another one now and then, and comes back.
 func TestGatewayGoesBackToALeaderThatAloneAnswers(t *testing.T) {
-	for _, homes := range [][]uint64{{1}, {1, 2}, {1, 2, 3}, {1, 2, 3, 4, 5}} {
+	for _, homes := range [][]uint64{{1}, {1, 2}, {1, 2, 3}, {1, 2, 3, 4, 5}, nil} {
 		c := newGated(t, nil, 1)
+		if homes == nil {
+			c = newGated(t, nil, 1, 2, 3)
+			c.lose = func(m wire.Message) bool { return m.From == 9 && m.To != 1 || m.To == 9 && m.From != 1 }
+			homes = c.ids()
+		}
 		c.elect(1)
 		c.g.SetHomes(homes, nil)
 		for range 12 {
@@ -177,4 +183,83 @@ func TestQueryThatIsAskedAgainIsOne(t *testing.T) {
 	require.Error(t, c.result(1000).Err)
 	require.Empty(t, c.nodes[2].r.home.queries, "it has ended")
 	require.Zero(t, c.nodes[2].r.home.asked)
+}
+
+// ticksUntilHome lets time pass until the gateway has one of these homes, and knows the leader.
+func (c *gated) ticksUntilHome(homes ...uint64) (ticks int) {
+	for s := c.g.Status(); s.Lead == 0 || !slices.Contains(homes, s.Home); s = c.g.Status() {
+		require.Less(c.t, ticks, 100)
+		c.run(1)
+		ticks++
+	}
+	return ticks
+}
+
+// A cluster has nodes without a replica of the group, and knows members of long ago: each such node would be silent for a while.
+func TestGatewayAsksMembersFirst(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	c.elect(1)
+	c.g.SetHomes([]uint64{3}, nil)
+	c.run(60)
+	require.EqualValues(t, 3, c.g.Status().Home)
+	all := []uint64{1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15}
+	c.g.SetHomes(all, nil)
+	c.lose = func(m wire.Message) bool { return m.From == 3 || m.To == 3 }
+	require.LessOrEqual(t, c.ticksUntilHome(1, 2), 2*c.nodes[1].r.cfg.ElectionTick)
+
+	c.lose = func(m wire.Message) bool { return m.From == 9 || m.To == 9 }
+	c.run(20)
+	c.g.members = &pb.ConfState{Voters: []uint64{14, 15}} // all members have changed meanwhile
+	c.lose = func(wire.Message) bool { return false }
+	c.ticksUntilHome(1, 2, 3)
+}
+
+// A home that has applied its own removal hears of no later entry.
+func TestGatewayLeavesARemovedHome(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	c.elect(1)
+	c.g.SetHomes([]uint64{3}, nil)
+	c.run(60)
+	require.EqualValues(t, 3, c.g.Status().Home)
+	c.g.SetHomes(c.ids(), nil)
+	require.NoError(t, c.change(1, single(pb.ConfChangeRemoveNode, 3)).Err)
+	require.LessOrEqual(t, c.ticksUntilHome(1, 2), c.nodes[1].r.cfg.ElectionTick)
+}
+
+// A home may be behind for long, such as a node that was down and catches up. A gateway with queries alone finds another one.
+func TestQueriesFindAHomeThatIsNotBehind(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	c.elect(1)
+	c.g.SetHomes([]uint64{3}, nil)
+	c.run(60)
+	require.EqualValues(t, 3, c.g.Status().Home)
+	c.g.SetHomes(c.ids(), nil)
+	c.nodes[3].held = true
+	c.cluster.propose(1, "a")
+	c.settle()
+	c.g.Query(1000, []byte("q"), ReadOptions{}, c.now+100*tick)
+	c.run(2 * c.nodes[3].r.cfg.ElectionTick)
+	require.EqualValues(t, 2, c.g.Status().Home)
+	require.Len(t, c.nodes[2].r.home.queries, 1, "the driver answers")
+}
+
+// A home that is cut off from the other members, and not from the gateway, keeps it from a healthy group for no longer than an
+// election would.
+func TestGatewayLeavesAHomeThatIsCutOff(t *testing.T) {
+	for _, learns := range []bool{false, true} {
+		c := newGated(t, nil, 1, 2, 3)
+		c.elect(1)
+		home := uint64(3)
+		if learns {
+			home = 4
+			c.add(4, nil)
+			require.NoError(t, c.change(1, single(pb.ConfChangeAddLearnerNode, 4)).Err)
+		}
+		c.g.SetHomes([]uint64{home}, nil)
+		c.run(60)
+		require.Equal(t, home, c.g.Status().Home)
+		c.g.SetHomes(c.ids(), nil)
+		c.lose = func(m wire.Message) bool { return m.From == home && m.To != 9 || m.To == home && m.From != 9 }
+		require.LessOrEqual(t, c.ticksUntilHome(1, 2, 7-home), 2*c.nodes[1].r.cfg.ElectionTick+3, "learns: %t", learns)
+	}
 }

@@ -33,7 +33,7 @@ import (
 //  3. reported: in kept, and sent again now and then (sendAgain);
 //  4. acknowledged: gone.
 //
-// Invariant: kept is the memory of the results in entries and in kept reports of all guests, at most maxKeptBytes.
+// Invariant: kept is the memory of the results in entries, and of the kept reports of all guests; a Flush leaves at most maxKeptBytes.
 // Invariant: a guest with a row has no kept report, and its first report has the row.
 // Invariant: queries are those that are waiting reads, or are with the driver, and asked counts them.
 //
@@ -92,7 +92,7 @@ type guest struct {
 // keptReport is a report that is not acknowledged.
 type keptReport struct {
 	wire.Report
-	bytes  int // of results
+	bytes  int // in memory
 	sentAt uint64
 }
 
@@ -233,11 +233,11 @@ func (h *home) closeStream(to uint64, a wire.Attach, why string) {
 	h.post(to, wire.Report{Life: a.Life, Number: a.Number, Leader: now.Lead, LeaderTerm: now.Term, Closed: why})
 }
 
-// heardOf is the core's state, without a leader that this node does not hear. Within two election timeouts a voter has given such a
-// leader up. A learner follows the leader without end, also behind its own removal.
+// heardOf is the core's state, without a leader that this node does not hear for an election timeout: in the next one the gateway finds
+// a home that does. A learner follows the leader without end, also behind its own removal.
 func (h *home) heardOf() CoreState {
 	now := h.state
-	if at, heard := h.heard[now.Lead]; !h.leads() && (!heard || h.ticks-at > 2*uint64(h.cfg.ElectionTick)) {
+	if at, heard := h.heard[now.Lead]; !h.leads() && (!heard || h.ticks-at > uint64(h.cfg.ElectionTick)) {
 		now.Lead = raft.None
 	}
 	return now
@@ -306,9 +306,13 @@ func (h *home) take(a Apply, results []any) {
 		e.entries, e.bytes = append(e.entries, res), e.bytes+size
 		h.count.GatewayBatches++
 		h.kept += size
-		for h.kept > maxKeptBytes {
-			h.endStream(h.fattest(), "there is no room for results that the gateway has not acknowledged")
-		}
+		h.makeRoom()
+	}
+}
+
+func (h *home) makeRoom() {
+	for h.kept > maxKeptBytes {
+		h.endStream(h.fattest(), "there is no room for results that the gateway has not acknowledged")
 	}
 }
 
@@ -321,9 +325,12 @@ func (h *home) fattest() *guest {
 // memoryOf is about what the results of a batch take in memory, with a report of their own: small ones take several times
 // their encoded size.
 func memoryOf(r *wire.EntryResults) int {
-	const batch, result = 400, 56
-	return r.Size() + batch + result*len(r.Results)
+	const result = 56
+	return r.Size() + reportBytes + result*len(r.Results)
 }
+
+// reportBytes is what a report takes in memory, beside what is in it.
+const reportBytes = 400
 
 // keeps returns the bytes of results that are not acknowledged.
 func (g *guest) keeps() int {
@@ -389,6 +396,7 @@ func (h *home) tellAll() {
 	for _, g := range h.guests {
 		h.tell(g, false)
 	}
+	h.makeRoom()
 }
 
 // tell sends a guest what is new, and something in any case if must is set.
@@ -434,6 +442,10 @@ func (h *home) reportCounted(g *guest) {
 		if len(g.entries) > 0 {
 			k.Term, k.Index, g.toldTerm = 0, 0, 0 // the entries to come may be before the applied one
 		}
+	}
+	if len(k.Entries) == 0 { // the members, or the row, whose bytes are bounded by those of the table
+		k.bytes = reportBytes + 8*(len(k.Voters)+len(k.Learners))
+		h.kept += k.bytes
 	}
 	g.kept = append(g.kept, k)
 	h.post(g.id, k.Report)

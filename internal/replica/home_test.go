@@ -4,11 +4,14 @@
 package replica
 
 import (
+	"math"
 	"runtime"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/wire"
 )
@@ -190,4 +193,44 @@ func TestMemberIsHeardInACrowdOfGateways(t *testing.T) {
 	leader.r.host.origins[9] = &originRow{boot: 1, floor: 1}
 	require.NoError(t, leader.r.Receive(wire.Message{Group: 7, From: 9, To: 1, Body: wire.Proposal{Term: leader.r.state.Term, ID: wire.CommandID{Origin: 9, Boot: 2, Sequence: 1}, Number: 1, Data: encodeBatch(wire.CommandID{Origin: 9, Boot: 2, Sequence: 1}, 1, nil)}}),
 		"the gateway was heard under another leader")
+}
+
+// Behind such a start the id would have no other: a gateway takes no report of it, and nothing is above the highest number.
+func TestStartBeyondAllClocksIsRefused(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	leader := c.elect(1)
+	c.run(30)
+	id := wire.CommandID{Origin: 9, Boot: math.MaxUint64, Sequence: 1}
+	err := leader.r.Receive(wire.Message{Group: 7, From: 9, To: 1, Body: wire.Proposal{ID: id, Number: 1, Term: leader.r.state.Term, Data: encodeBatch(id, 1, nil)}})
+	require.ErrorIs(t, err, ErrBadMessage)
+	call := c.propose("a")
+	c.run(3)
+	require.NoError(t, c.result(call).Err)
+}
+
+// A gateway that acknowledges nothing has its home keep a report of each change of members.
+func TestReportsWithoutResultsAreBounded(t *testing.T) {
+	c := newGated(t, nil, 1)
+	h := c.elect(1).r
+	require.NoError(t, h.Receive(wire.Message{Group: 7, From: 10, To: 1, Body: wire.Attach{Life: 1, Number: 1}}))
+	_, guest := h.home.find(10)
+	for range maxKeptBytes/reportBytes + 1 {
+		h.host.conf = &pb.ConfState{Voters: []uint64{1}}
+		h.home.tellAll()
+		h.out = Output{}
+	}
+	require.False(t, h.home.has(guest))
+	require.Zero(t, h.home.kept)
+}
+
+// Without TLS a process may come as another gateway each time.
+func TestLeaderNotesNothingOfGatewaysThatComeAndGo(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	r := c.elect(1).r
+	heard := len(r.heard)
+	for id := range uint64(100) {
+		require.NoError(t, r.Receive(wire.Message{Group: 7, From: 1000 + id, To: 1, Body: wire.Proposal{}}))
+	}
+	require.Len(t, r.heard, heard)
+	require.Empty(t, r.inbox.seen)
 }

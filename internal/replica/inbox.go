@@ -97,6 +97,9 @@ func (i *inbox) receive(from uint64, p wire.Proposal) error {
 	if p.Term <= i.bornTerm {
 		return nil
 	}
+	if p.ID.Boot >= maxBoot { // no later start of the node would be above it
+		return fmt.Errorf("%w: node %d proposes with a start of %d, want less than %d", ErrBadMessage, from, p.ID.Boot, uint64(maxBoot))
+	}
 	seen := i.seen[from]
 	switch {
 	case p.ID.Boot < seen.boot:

@@ -68,6 +68,16 @@ func (r *Replica) receiveQuery(from uint64, q wire.Query) error {
 	return nil
 }
 
+// tellBehind ends the queries that have waited for this node's state for an election timeout: the gateway may find a node that is not
+// behind.
+func (r *Replica) tellBehind() {
+	for _, c := range r.reads.ready {
+		if c.call.end != nil && !c.call.ended && c.index > r.applied.at.index && r.ticks-c.since >= uint64(r.cfg.ElectionTick) {
+			r.finishWith(c.call, fmt.Errorf("this node is at index %d, behind %d", r.applied.at.index, c.index))
+		}
+	}
+}
+
 // Answered sends the answer to a query. Of the reply, Code, Reason and Data count.
 func (r *Replica) Answered(q Query, reply wire.Reply) {
 	delete(r.home.queries, queryID{q.From, q.query.Life, q.query.Number})

@@ -58,8 +58,11 @@ func (r *Replica) receive(m wire.Message) error {
 		r.naming.wanted(m.From, b)
 		return nil
 	case wire.Proposal:
-		if !members.Has(r.host.conf, m.From) && r.inbox.crowded(m.From) {
-			return fmt.Errorf("%w: node %d proposes; %d others have, and no more are listened to", ErrBadMessage, m.From, maxOrigins)
+		if !members.Has(r.host.conf, m.From) { // of a gateway, mostly: there may be any number, over time
+			if r.inbox.crowded(m.From) {
+				return fmt.Errorf("%w: node %d proposes; %d others have, and no more are listened to", ErrBadMessage, m.From, maxOrigins)
+			}
+			return r.offered(m)
 		}
 	case wire.LogEnd:
 		if !r.founding.belongs(m.From, b.First) {
@@ -77,6 +80,11 @@ func (r *Replica) receive(m wire.Message) error {
 		return r.receiveNamed(m, b)
 	}
 	r.heard[m.From] = r.ticks
+	return r.offered(m)
+}
+
+// offered takes a message to the resolve stage.
+func (r *Replica) offered(m wire.Message) error {
 	m, resolved, err := r.resolving.offer(m, r.now, r.cfg.Stopwatch)
 	return errors.Join(err, r.resolved(m, resolved))
 }

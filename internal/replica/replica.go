@@ -197,6 +197,7 @@ func (r *Replica) Tick(now time.Duration) {
 	r.naming.answer()
 	r.inbox.answer()
 	r.postRaft(r.acks.late(r.ticks))
+	r.tellBehind()
 	r.expire()
 	r.outbox.tidy() // also of batches that have become known to be in no log
 	r.home.tick()

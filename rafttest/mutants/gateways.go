@@ -13,6 +13,7 @@ import (
 // Files in which bugs of gateways stand.
 const (
 	gatewayFile = "internal/replica/gateway.go"
+	homesFile   = "internal/replica/gateway_homes.go"
 	homeFile    = "internal/replica/home.go"
 	queriesFile = "internal/replica/queries.go"
 	outboxFile  = "internal/replica/outbox.go"
@@ -59,13 +60,13 @@ var gateways = []bug{
 	{"a home's mark is ahead of its results", homeFile,
 		edit("Term: h.applied.at.term, Index: h.applied.at.index}", "Term: h.host.at.term, Index: h.host.at.index}"), "", brief},
 	{"a home names a leader that it does not hear", homeFile,
-		edit("h.ticks-at > 2*uint64(h.cfg.ElectionTick)", "h.ticks-at > 1<<40"), "TestGatewayLeavesALearnerThatHearsNoLeader", 0},
+		edit("h.ticks-at > uint64(h.cfg.ElectionTick)", "h.ticks-at > 1<<40"), "TestGatewayLeavesALearnerThatHearsNoLeader", 0},
 	{"a stream goes on behind a snapshot", "internal/replica/snapshots.go",
 		edit("		r.home.endStreams(\"this node has entries by a snapshot\")\n", ""), "", brief},
 	{"a stream goes on behind a snapshot that ends in the middle of steps", "internal/replica/snapshots.go",
 		edit("		r.home.endStreams(\"this node has entries by a snapshot\")\n", "		if h.at.index > r.host.at.index {\n			r.home.endStreams(\"this node has entries by a snapshot\")\n		}\n"), "TestReportsNameNoSnapshotBeforeTheEntriesUnderIt", 0},
-	{"a gateway never goes back to a leader", gatewayFile,
-		edit("g.misses < len(g.homes)-1", "len(g.homes) > 1"), "TestGatewayGoesBackToALeaderThatAloneAnswers", 0},
+	{"a gateway never goes back to a leader", homesFile,
+		edit("g.misses < len(homes)-1", "len(homes) > 1"), "TestGatewayGoesBackToALeaderThatAloneAnswers", 0},
 	{"a query that is asked again is another one", queriesFile,
 		edit("; again {", "; again && id.from == 0 {"), "TestQueryThatIsAskedAgainIsOne", 0},
 	{"bytes of queries are not given back", gatewayFile,
@@ -82,8 +83,24 @@ var gateways = []bug{
 		edit("g.ticks < g.drains && len(g.outbox.batches) == 0", "g.ticks < g.drains"), "TestGatewayLosesNoResultByAMove", 0},
 	{"a gateway moves to a near node that knows no leader", gatewayFile,
 		edit(` && r.Closed != "" && r.Leader != raft.None {`, ` && r.Closed != "" {`), "TestGatewayMovesIntoItsZone", 0},
-	{"a gateway drains for ever", gatewayFile,
-		edit("g.ticks+20*patience, g.ticks+2\n", "g.ticks+20*patience, g.ticks+20*patience\n"), "TestGatewayLosesNoResultByAMove", 0},
+	{"a gateway tries nodes that are no members", homesFile,
+		edit("if g.misses >= 2*len(of) {", "if true {"), "TestGatewayAsksMembersFirst", 0},
+	{"a gateway stays with a home that was removed", homesFile,
+		edit("removed := attached && ", "removed := false && attached && "), "TestGatewayLeavesARemovedHome", 0},
+	{"a leader takes a start beyond all clocks", inboxFile,
+		edit("if p.ID.Boot >= maxBoot {", "if p.ID.Boot >= maxBoot && from == 0 {"), "TestStartBeyondAllClocksIsRefused", 0},
+	{"a report without results takes no room", homeFile,
+		edit("k.bytes = reportBytes + 8*(len(k.Voters)+len(k.Learners))", "k.bytes = 0"), "TestReportsWithoutResultsAreBounded", 0},
+	{"a gateway that proposes counts as a node that is heard", "internal/replica/receive.go",
+		edit("			return r.offered(m)\n", ""), "TestLeaderNotesNothingOfGatewaysThatComeAndGo", 0},
+	{"a gateway stays for long with a home that hears no leader", homesFile,
+		edit("g.ticks-h.ledAt >= patience,", "g.ticks-h.ledAt >= 2*patience,"), "TestGatewayLeavesAHomeThatIsCutOff", 0},
+	{"a home that is behind keeps queries", queriesFile,
+		edit("if c.call.end != nil && !c.call.ended && c.index", "if c.call.end == nil && c.index"), "TestQueriesFindAHomeThatIsNotBehind", 0},
+	{"a gateway stays with a home that declines its queries", homesFile,
+		edit("h.declines > 0 && g.ticks", "h.declines > 1<<40 && g.ticks"), "TestQueriesFindAHomeThatIsNotBehind", 0},
+	{"a gateway drains for ever", homesFile,
+		edit("g.ticks+20*patience, g.ticks+2, 0\n", "g.ticks+20*patience, g.ticks+20*patience, 0\n"), "TestGatewayLosesNoResultByAMove", 0},
 	{"a batch is made anew for another leader, beside the one under way", outboxFile,
 		edit("	if _, term := o.around.leader(); b.term != term {\n		return false // likewise\n	}\n", "	if _, term := o.around.leader(); b.term != term {\n		b.closed()\n		return true\n	}\n"), "", brief},
 	{"batches wait for a round that has ended", inboxFile,
