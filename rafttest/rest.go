@@ -19,7 +19,7 @@ const (
 
 // settle lets the group have its say.
 func (f *finale) settle() {
-	f.membersAt = f.s.check.newestConf().index
+	f.membersAt, f.leader = f.s.check.newestConf().index, f.s.leading()
 	f.settles = max(f.s.Now(), f.s.net.Latest, f.s.plan.duration+f.s.breaks().lasting()) + settleTime + f.tailTime()
 	if l := f.s.plan.leased; l != nil {
 		f.settles += l.cfg.Hold + electionTime // reads may wait so long before they go to the leader
