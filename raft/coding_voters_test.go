@@ -138,6 +138,29 @@ func TestVoteIsForMembersThatReadEnvelopes(t *testing.T) {
 	}
 }
 
+// TestChangeBehindARefusedOneHasItsVotersAsked: a host that keeps a change proposes it in the tick in which the change
+// before it is refused. Its voters were not asked yet, and are not silent.
+func TestChangeBehindARefusedOneHasItsVotersAsked(t *testing.T) {
+	g := newGroup(t, 3)
+	g.elect(1)
+	g.propose(1, payload(0, 1000))
+	g.tick(3)
+	g.fresh(4, false)
+	g.fresh(5, true)
+	g.change(1, add(4))
+	leader := g.nodes[1]
+	require.Contains(t, leader.rn.CodingStatus().Waiting, "voters to come [4]")
+	for leader.rn.CodingStatus().Waiting != "" {
+		g.settle()
+		for _, id := range g.ids() {
+			g.nodes[id].rn.Tick()
+		}
+	}
+	g.change(1, add(5))
+	g.tick(3)
+	require.Contains(t, leader.conf.GetVoters(), uint64(5))
+}
+
 // TestVoteIsNotForAnOldWord: what a node said before, to another leader or in another
 // process, is no answer to the question whether it reads envelopes now.
 func TestVoteIsNotForAnOldWord(t *testing.T) {

@@ -137,6 +137,9 @@ func (rn *RawNode) Step(m *pb.Message) error {
 	return rn.raft.Step(m)
 }
 
+// Err returns nil, or why the node is out of service: see [ErrStorage].
+func (rn *RawNode) Err() error { return rn.raft.log.err }
+
 // expects reports whether m is acceptable: answers count only from members or from the
 // host.
 func (rn *RawNode) expects(m *pb.Message) bool {

@@ -122,6 +122,7 @@ func (p *coreProcess) config() *raft.Config {
 		PreVote:                   pl.preVote,
 		DisableProposalForwarding: pl.noForwarding,
 		StepDownOnRemoval:         pl.stepDownOnRemoval,
+		YieldWhenLate:             pl.yields,
 
 		DisableConfChangeValidation: p.s.hurry() != hurryNot,
 		ConfChangesFirst:            p.s.hurry() == hurryRefuses || p.s.plan.joints.says(p.n.id), // refusals are reports
@@ -130,6 +131,9 @@ func (p *coreProcess) config() *raft.Config {
 	}
 	if pl.lease {
 		c.ReadOnlyOption = raft.ReadOnlyLeaseBased
+	}
+	if pl.weights != nil {
+		c.Placement = &raft.Placement{Weights: pl.weights}
 	}
 	if c.Coding = p.coding(); c.Coding != nil && pl.coded.clock {
 		p.clock = skewedClock{p.n}

@@ -35,6 +35,7 @@ type finale struct {
 	// the members stay as of index membersAt. See rest.
 	settles   time.Duration
 	membersAt uint64
+	leader    *node // when the group began to settle
 }
 
 type probe struct {
@@ -101,8 +102,8 @@ func (f *finale) look() {
 	switch {
 	case wrong == "" && !s.end.live:
 		f.finish()
-	case wrong == "" && f.membersAt != s.check.newestConf().index:
-		f.settle() // a change was under way all the time
+	case wrong == "" && (f.membersAt != s.check.newestConf().index || s.plan.weights != nil && f.leader != s.leading()):
+		f.settle() // a change was under way all the time, or leadership has moved to where it is to be
 	case wrong == "" && s.Now() >= f.settles:
 		f.rest()
 		return

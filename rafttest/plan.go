@@ -35,6 +35,8 @@ type plan struct {
 	maxInflightBytes          uint64
 	noForwarding              bool
 	stepDownOnRemoval         bool
+	yields                    bool           // Config.YieldWhenLate
+	weights                   map[uint64]int // Config.Placement, unless nil
 
 	// The hosts.
 	checkpointEvery uint64 // entries applied between checkpoints
@@ -198,6 +200,21 @@ func (p *plan) drawMachines(d world.Draws, opts options) {
 	}
 	if p.slowDsk == 0 {
 		p.slowDsk = every()
+	}
+}
+
+// drawPreferences draws which members are to lead, and whether those with slow disks are not. Brief runs have a bound for
+// the time without a leader, and lease-based reads stand no transfers.
+func (p *plan) drawPreferences(d world.Draws, opts options) {
+	if p.lease || opts.Brief || opts.Bare {
+		return
+	}
+	p.yields = d.Chance(0.3)
+	if p.checkQuorum && d.Chance(0.3) {
+		p.weights = map[uint64]int{}
+		for id := range uint64(maxNodes) {
+			p.weights[1+id] = world.Pick(d, 0, 50, 100, 1000)
+		}
 	}
 }
 

@@ -19,7 +19,7 @@ const (
 
 // settle lets the group have its say.
 func (f *finale) settle() {
-	f.membersAt = f.s.check.newestConf().index
+	f.membersAt, f.leader = f.s.check.newestConf().index, f.s.leading()
 	f.settles = max(f.s.Now(), f.s.net.Latest, f.s.plan.duration+f.s.breaks().lasting()) + settleTime + f.tailTime()
 	if l := f.s.plan.leased; l != nil {
 		f.settles += l.cfg.Hold + electionTime // reads may wait so long before they go to the leader
@@ -32,7 +32,7 @@ func (f *finale) settle() {
 
 // rest looks at what the group sends from now on, and ends the run.
 func (f *finale) rest() {
-	f.s.end.resting = !f.changeWaits() && !f.writesWait() && !f.s.plan.joints.uneven()
+	f.s.end.resting = !f.changeWaits() && !f.writesWait() && !f.leadershipMoves() && !f.s.plan.joints.uneven()
 	f.s.After(restTime, func() { f.s.end.done = true })
 }
 
@@ -40,6 +40,14 @@ func (f *finale) rest() {
 // nobody starts: then the group has something to do.
 func (f *finale) changeWaits() bool {
 	return slices.ContainsFunc(f.s.running(), func(n *node) bool { return n.proc.rn.CodingStatus().Waiting != "" })
+}
+
+// leadershipMoves reports whether a leader has yet to hand over to a member with a larger weight: it takes its time.
+func (f *finale) leadershipMoves() bool {
+	leader, weights := f.s.leading(), f.s.plan.weights
+	return slices.ContainsFunc(f.s.check.newestConf().conf.GetVoters(), func(id uint64) bool {
+		return leader != nil && weights[id] > weights[leader.id]
+	})
 }
 
 // writesWait reports whether a slow disk has writes yet: a member may have applied what its disk has

@@ -61,6 +61,7 @@ func run(seed uint64, opts options) runResult {
 	if opts.Joints {
 		s.plan.drawJoints(seed, opts)
 	}
+	s.plan.drawPreferences(world.NewDraws(seed, 42), opts)
 	s.live(seed)
 	s.reach.NetworkCounts = s.net.NetworkCounts
 	s.coded.Echoes = s.net.Echoed

@@ -34,7 +34,7 @@ type fetchesOut struct {
 
 	mu      sync.Mutex
 	streams map[fetchedBy]*served
-	asked   map[uint64]asked // by peer: the last question, unless its stream has begun
+	asked   map[uint64]asked // by peer: the last question
 	closed  bool             // no stream begins any more
 }
 
@@ -42,6 +42,7 @@ type fetchesOut struct {
 type asked struct {
 	stream  uint64
 	urgency wire.Urgency
+	begun   uint64 // the last stream that has begun
 }
 
 // fetchedBy names a stream.
@@ -109,7 +110,7 @@ func (s *fetchesOut) ask(r *replica.Replica, from uint64, f wire.Fetch) error {
 func (s *fetchesOut) anew(from uint64, f wire.Fetch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked[from] = asked{f.Stream, f.Urgency}
+	s.asked[from] = asked{f.Stream, f.Urgency, s.asked[from].begun}
 	for key, sv := range s.streams {
 		if key.peer == from && key.stream < f.Stream {
 			sv.cancel(errAnew)
@@ -125,7 +126,7 @@ func (s *fetchesOut) want(key fetchedBy, f wire.Fetch) error {
 	sv, a := s.streams[key], s.asked[key.peer]
 	// A stream begins once. A message that comes twice, or that was meant for this node before a restart,
 	// would begin another state under the number of the first, and the member would join the two.
-	begins := f.Step == wire.FetchTake && f.Number == 0 && a.stream == key.stream
+	begins := f.Step == wire.FetchTake && f.Number == 0 && a.stream == key.stream && a.begun != key.stream
 	switch {
 	case s.closed:
 		return ErrStopped
@@ -138,7 +139,8 @@ func (s *fetchesOut) want(key fetchedBy, f wire.Fetch) error {
 	case sv == nil:
 		ctx, cancel := context.WithCancelCause(s.h.context)
 		sv = &served{fetchedBy: key, cancel: cancel, wanted: make(chan struct{}, 1), room: s.h.room(), urgency: a.urgency}
-		delete(s.asked, key.peer)
+		a.begun = key.stream
+		s.asked[key.peer] = a
 		s.streams[key] = sv
 		s.h.spawn(func() { s.serve(ctx, sv, f) })
 	}

@@ -77,5 +77,8 @@ func TestStreamOfASnapshotBeginsOnce(t *testing.T) {
 		receive(wire.ChunkStatus{Stream: take.Stream, Reason: "not taken"})
 		receive(take)
 		require.EqualValues(t, 1, state.views.Load())
+		receive(ask)
+		receive(take)
+		require.EqualValues(t, 1, state.views.Load(), "nor if the question has come again, too")
 	})
 }

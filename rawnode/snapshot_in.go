@@ -49,13 +49,21 @@ func newSnapshotsIn(h *Host) *snapshotsIn {
 // receive takes a chunk. receive waits until the state machine has read the chunk, for at most
 // SnapshotTimeout, because the connection brings the snapshots of all groups.
 func (s *snapshotsIn) receive(from, to uint64, c wire.Chunk) {
-	if c.Number == 0 {
+	if c.Number == 0 && !s.hasBegun(from, c.Stream) {
 		if err := s.open(from, to, c); err != nil {
 			s.answer(from, c.Stream, err)
 			return
 		}
 	}
 	s.take(from, c)
+}
+
+// hasBegun reports whether the first chunk of a stream has come: a network may bring it again.
+func (s *snapshotsIn) hasBegun(from, stream uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in := s.active[from]
+	return in != nil && in.stream == stream || s.over[from] == stream
 }
 
 // take gives a chunk to the open snapshot of its sender. Restore may end before the chunk comes,
@@ -65,8 +73,8 @@ func (s *snapshotsIn) take(from uint64, c wire.Chunk) {
 	s.mu.Lock()
 	in := s.active[from]
 	switch {
-	case in == nil && s.over[from] == c.Stream:
-		s.mu.Unlock() // a rest that Restore chose not to read
+	case s.over[from] == c.Stream, in != nil && in.stream == c.Stream && c.Number < in.next:
+		s.mu.Unlock() // a rest that Restore chose not to read, or a chunk that has come twice
 		return
 	case in == nil || in.stream != c.Stream:
 		s.mu.Unlock()

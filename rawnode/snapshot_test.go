@@ -247,6 +247,24 @@ func (*cutOff) Snapshot() (Snapshot, error) {
 	return &cutOffView{SnapshotMeta{Index: 50, Host: h.GetSnapshot().GetData()}}, nil
 }
 
+// A network may bring pieces of a snapshot twice, the first one among them, and long after the snapshot.
+func TestPiecesOfASnapshotMayComeTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, tr := receiver(t, &journal{})
+		for number := range uint64(3) {
+			h.chunk(20, number, number == 2)
+			h.chunk(20, number, number == 2)
+		}
+		require.True(t, tr.status(t, 20).OK)
+		h.chunk(21, 0, false)
+		h.chunk(20, 0, false)
+		h.chunk(21, 1, true)
+		require.True(t, tr.status(t, 21).OK)
+		require.EqualValues(t, 2, h.Status().Counters.SnapshotsInstalled)
+		stopped(t, h)
+	})
+}
+
 type cutOffView struct{ meta SnapshotMeta }
 
 func (v *cutOffView) Meta() SnapshotMeta     { return v.meta }

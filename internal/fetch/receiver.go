@@ -81,8 +81,8 @@ type Receiver struct {
 	stream   uint64        // of the last question
 	asked    time.Duration // when
 	leaderAt time.Duration // when the leader agreed; 0: it has not
-	refused  int           // answers to the question
-	reason   string        // the last of them
+	refused  []uint64      // who will not send a snapshot
+	reason   string        // of the last of them
 
 	source            uint64
 	next, took, until uint64
@@ -172,7 +172,7 @@ func (r *Receiver) ask(now time.Duration) {
 	r.stage, r.source, r.header = asking, 0, nil
 	r.next, r.took, r.until, r.silent = 0, 0, 0, false
 	r.stream++
-	r.asked, r.leaderAt, r.refused = now, 0, 0
+	r.asked, r.leaderAt, r.refused = now, 0, nil
 	for _, id := range r.candidates() {
 		r.fetch(id, wire.Fetch{Step: wire.FetchAsk, Stream: r.stream, Urgency: r.urgent})
 	}
@@ -215,7 +215,9 @@ func (r *Receiver) Status(now time.Duration, from uint64, st wire.ChunkStatus) {
 	case r.stage == fetching:
 		r.lost(now, fmt.Errorf("node %d: %s", from, st.Reason))
 	case !st.OK:
-		r.refused++
+		if !slices.Contains(r.refused, from) { // else it has come twice
+			r.refused = append(r.refused, from)
+		}
 		r.reason = fmt.Sprintf("node %d: %s", from, st.Reason)
 		r.decide(now, false)
 	case from != r.from:
@@ -229,11 +231,11 @@ func (r *Receiver) Status(now time.Duration, from uint64, st wire.ChunkStatus) {
 // decide chooses the leader if no other member is about to answer, and gives the offer up if
 // nobody is. At a tick, others have had their time.
 func (r *Receiver) decide(now time.Duration, tick bool) {
-	others := r.refused < len(r.candidates())-1
+	others := len(r.refused) < len(r.candidates())-1
 	switch {
 	case r.leaderAt != 0 && (!others || tick && now >= 2*r.leaderAt-r.asked):
 		r.take(now, r.from)
-	case r.refused >= len(r.candidates()):
+	case len(r.refused) >= len(r.candidates()):
 		r.end(errors.New(r.reason))
 	case r.leaderAt == 0 && now-r.asked >= r.cfg.Patience/4:
 		r.end(fmt.Errorf("no member sends a snapshot: %s", r.reason))

@@ -22,8 +22,11 @@ type Stream struct {
 // Want takes what the receiver asks for. The error says that the stream cannot go on.
 func (s *Stream) Want(f wire.Fetch) error {
 	end := s.base + uint64(len(s.kept))
-	if f.Number > end || f.Step == wire.FetchAgain && f.Number < s.base {
+	switch {
+	case f.Number > end:
 		return fmt.Errorf("chunk %d is not there, but the chunks from %d to %d", f.Number, s.base, end)
+	case f.Number < s.base && f.Step == wire.FetchAgain:
+		return nil // it comes late, or twice: the receiver has taken more since
 	}
 	if f.Number > s.base {
 		n := f.Number - s.base

@@ -45,7 +45,7 @@ type Core interface {
 	// Members returns the configuration in force and, at a leader, the progress of each
 	// member.
 	Members() (tracker.Config, map[uint64]tracker.Progress)
-	// Err returns nil, or why the core is out of service: its storage failed.
+	// Err returns nil, or why the core is out of service: its storage failed, or lacks what it must have.
 	Err() error
 }
 

@@ -4,6 +4,8 @@
 package replica
 
 import (
+	"cmp"
+
 	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/weftraft/weft/raft"
@@ -57,4 +59,4 @@ func (c *weftCore) Members() (tracker.Config, map[uint64]tracker.Progress) {
 }
 
 // Err implements Core.
-func (c *weftCore) Err() error { return c.storage.failure() }
+func (c *weftCore) Err() error { return cmp.Or(c.storage.failure(), c.RawNode.Err()) }

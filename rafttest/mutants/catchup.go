@@ -50,7 +50,7 @@ var catchUps = []bug{
 	{"a source takes no bytes", sourceFile,
 		edit("asks := ok && number >= sv.granted\n", "asks := ok && number > sv.granted\n"), "TestSourceServesTheMostUrgentGroupFirst", 0},
 	{"a source does not remember the urgency", sourceFile,
-		edit("asked{f.Stream, f.Urgency}", "asked{stream: f.Stream}"), "TestSourceServesTheMostUrgentGroupFirst", 0},
+		edit("asked{f.Stream, f.Urgency, ", "asked{f.Stream, 0, "), "TestSourceServesTheMostUrgentGroupFirst", 0},
 	{"what was taken stays under way", sourceFile,
 		edit("	sv.room.give(base - before)\n", "	_ = base - before\n"), "TestSourceServesTheMostUrgentGroupFirst", 0},
 	{"a stream that ends keeps its bytes", sourceFile,

@@ -76,6 +76,7 @@ func (call *rollCall) ask(change *extend.Change) {
 	}
 	if !change.Insists {
 		call.Ask(extend.Effect{Do: extend.Refuse})
+		call.ask(nil) // a change that comes in this tick has voters of its own
 	}
 }
 
