@@ -103,6 +103,15 @@ var meetings = []*scenario{
 		Brisk:   true,
 	},
 	{
+		// Nodes 1 and 2 have two changes in their logs and have applied neither; the others have both.
+		Name: "two nodes with two changes not applied", Voters: []uint64{1, 2, 3}, Nodes: 5, ElectionTick: 5, Level: 2, Host: threads,
+		Before:  steps(elected(2), []step{split(2, 3, 4), say(change(0)), beat(), beat(), say(change(1)), beat(), heal(), tear(1), crash(2), slow(1), slow(2), split(1, 2), restart(1), restart(2)}, beats(4), []step{say(campaign(1)), beat(), say(campaign(1)), beat(), beat()}),
+		Changes: []memberChange{{Text: "v4"}, {Text: "v5"}},
+		Wishes:  []wish{propose(-1), campaign(4)},
+		Most:    [budgets]int{actBeat: 8},
+		Brisk:   true,
+	},
+	{
 		// A joint configuration is to be left, and its leader falls.
 		Name: "joint configuration left twice", Voters: []uint64{1, 2, 3}, Nodes: 4, ElectionTick: 3, Level: 2, Host: reportsFirst,
 		Before:  elected(1),
