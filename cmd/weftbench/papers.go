@@ -6,6 +6,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -60,7 +62,8 @@ func newPapers() *cobra.Command {
 				if err := lab.Publishable(out, bench.Rounds); err != nil {
 					return err
 				}
-				if _, err := os.Stat(bench.ZooKeeper); bench.ZooKeeper != "" && err != nil {
+				beside := slices.ContainsFunc(rows, func(r papers.Row) bool { return r.Real != nil && strings.Contains(r.Sides, "ZooKeeper") })
+				if _, err := os.Stat(bench.ZooKeeper); beside && bench.ZooKeeper != "" && err != nil {
 					return fmt.Errorf("--zookeeper: %w: apt-get install zookeeper brings it, and --zookeeper \"\" leaves its rows out", err)
 				}
 				measured, err = runReal(&bench, &nodes, data, out, rows)

@@ -29,13 +29,14 @@ func TestPapersListsRunsAndRefuses(t *testing.T) {
 	kvdemo, err := built()
 	require.NoError(t, err)
 	for figure, row := range map[string]string{"flexraft/9": `5 +1 +64 KB .* → .*x`, "crossword/8": `two lag .* → .*x`} {
-		out, err = run("--net", "real", "--quick", "--figure", figure, "--kvdemo", kvdemo, "--data", t.TempDir())
+		out, err = run("--net", "real", "--quick", "--figure", figure, "--kvdemo", kvdemo, "--data", t.TempDir(), "--zookeeper", "moon")
 		require.NoError(t, err, out)
 		require.Regexp(t, row, out)
 	}
 	for want, args := range map[string][]string{
 		"no row": {"--figure", "moon"},
 		"--net":  {"--net", "moon"},
+		"brings": {"--net", "real", "--figure", "bodega/16", "--zookeeper", "moon"},
 		"--out":  {"--out", "docs", "--list"},
 	} {
 		_, err := run(args...)
