@@ -31,7 +31,7 @@ help: ## list the targets
 test test-main test-programs test-simulators: export GOGC ?= 400
 
 .PHONY: test
-test: fmt-check vet ## everything that must pass before a change goes in (about 17 minutes on two cores)
+test: fmt-check vet ## everything that must pass before a change goes in (12 to 17 minutes on two cores)
 	@$(MAKE) --no-print-directory -j 3 lane-processes lane-cores lane-others
 
 .PHONY: fmt-check
