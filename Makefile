@@ -93,7 +93,7 @@ exhaust: ## explore small groups of cores in every order of events, up to DEVIAT
 	$(GO) test -count=1 -v -timeout 0 ./rafttest/exhaust -run '^TestNothingIsWrongInAnyScenario$$' -deviations $(DEVIATIONS) -progress $(GOTEST)
 
 .PHONY: mutants-exhaust
-mutants-exhaust: ## put bugs where coding, leases and changes meet, and show which exploration finds which (about 10 minutes)
+mutants-exhaust: ## put bugs where coding, leases and changes meet, and show which exploration finds which (about 2 minutes)
 	$(GO) run ./rafttest/mutants exhaust
 
 .PHONY: fuzz
