@@ -71,6 +71,8 @@ func TestNothingIsFetchedFromAHostThatHasEnded(t *testing.T) {
 func TestStreamOfASnapshotBeginsOnce(t *testing.T) {
 	source(t, func(t *testing.T, h *rawnode.Host, state *viewed, receive func(wire.Body)) {
 		ask, take := fetches(h)
+		receive(take)
+		require.Zero(t, state.views.Load(), "the question has not come")
 		receive(ask)
 		receive(take)
 		require.EqualValues(t, 1, state.views.Load())

@@ -295,6 +295,7 @@ func TestSourceThatOpensItsStateForLongIsWaitedFor(t *testing.T) {
 func TestFetchedSnapshotOutlivesABrokenConnectionToTheLeader(t *testing.T) {
 	outlives(t, 5, func(t *testing.T, hosts map[uint64]*rawnode.Host, lead, _, lag uint64) {
 		hosts[lead].Unreachable(lag)
+		require.Zero(t, hosts[lead].Status().Counters.SnapshotsFailed)
 	})
 }
 
