@@ -114,7 +114,7 @@ func (c *crowd) run() {
 	}()
 	var workers sync.WaitGroup
 	for w := range uint64(crowdWorkers) {
-		workers.Go(func() { c.work(rand.New(rand.NewPCG(w, 3))) })
+		workers.Go(func() { c.callAll(rand.New(rand.NewPCG(w, 3))) })
 	}
 	done := make(chan struct{})
 	go func() { workers.Wait(); close(done) }()
@@ -130,8 +130,8 @@ func (c *crowd) run() {
 	}
 }
 
-// work makes calls.
-func (c *crowd) work(rnd *rand.Rand) {
+// callAll makes calls of all nodes.
+func (c *crowd) callAll(rnd *rand.Rand) {
 	for range crowdCalls {
 		m := c.members[1+rnd.IntN(crowdNodes)]
 		ctx, end := drawContext(rnd)

@@ -185,6 +185,14 @@ func TestQueryThatIsAskedAgainIsOne(t *testing.T) {
 	require.Zero(t, c.nodes[2].r.home.asked)
 }
 
+// settleAt has the gateway take a node for its home, while it knows no other, and then know these.
+func (c *gated) settleAt(home uint64, homes []uint64) {
+	c.g.SetHomes([]uint64{home}, nil)
+	c.run(60)
+	require.Equal(c.t, home, c.g.Status().Home)
+	c.g.SetHomes(homes, nil)
+}
+
 // ticksUntilHome lets time pass until the gateway has one of these homes, and knows the leader.
 func (c *gated) ticksUntilHome(homes ...uint64) (ticks int) {
 	for s := c.g.Status(); s.Lead == 0 || !slices.Contains(homes, s.Home); s = c.g.Status() {
@@ -199,11 +207,7 @@ func (c *gated) ticksUntilHome(homes ...uint64) (ticks int) {
 func TestGatewayAsksMembersFirst(t *testing.T) {
 	c := newGated(t, nil, 1, 2, 3)
 	c.elect(1)
-	c.g.SetHomes([]uint64{3}, nil)
-	c.run(60)
-	require.EqualValues(t, 3, c.g.Status().Home)
-	all := []uint64{1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15}
-	c.g.SetHomes(all, nil)
+	c.settleAt(3, []uint64{1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15})
 	c.lose = func(m wire.Message) bool { return m.From == 3 || m.To == 3 }
 	require.LessOrEqual(t, c.ticksUntilHome(1, 2), 2*c.nodes[1].r.cfg.ElectionTick)
 
@@ -218,10 +222,7 @@ func TestGatewayAsksMembersFirst(t *testing.T) {
 func TestGatewayLeavesARemovedHome(t *testing.T) {
 	c := newGated(t, nil, 1, 2, 3)
 	c.elect(1)
-	c.g.SetHomes([]uint64{3}, nil)
-	c.run(60)
-	require.EqualValues(t, 3, c.g.Status().Home)
-	c.g.SetHomes(c.ids(), nil)
+	c.settleAt(3, c.ids())
 	require.NoError(t, c.change(1, single(pb.ConfChangeRemoveNode, 3)).Err)
 	require.LessOrEqual(t, c.ticksUntilHome(1, 2), c.nodes[1].r.cfg.ElectionTick)
 }
@@ -230,10 +231,7 @@ func TestGatewayLeavesARemovedHome(t *testing.T) {
 func TestQueriesFindAHomeThatIsNotBehind(t *testing.T) {
 	c := newGated(t, nil, 1, 2, 3)
 	c.elect(1)
-	c.g.SetHomes([]uint64{3}, nil)
-	c.run(60)
-	require.EqualValues(t, 3, c.g.Status().Home)
-	c.g.SetHomes(c.ids(), nil)
+	c.settleAt(3, c.ids())
 	c.nodes[3].held = true
 	c.cluster.propose(1, "a")
 	c.settle()
@@ -255,10 +253,7 @@ func TestGatewayLeavesAHomeThatIsCutOff(t *testing.T) {
 			c.add(4, nil)
 			require.NoError(t, c.change(1, single(pb.ConfChangeAddLearnerNode, 4)).Err)
 		}
-		c.g.SetHomes([]uint64{home}, nil)
-		c.run(60)
-		require.Equal(t, home, c.g.Status().Home)
-		c.g.SetHomes(c.ids(), nil)
+		c.settleAt(home, c.ids())
 		c.lose = func(m wire.Message) bool { return m.From == home && m.To != 9 || m.To == home && m.From != 9 }
 		require.LessOrEqual(t, c.ticksUntilHome(1, 2, 7-home), 2*c.nodes[1].r.cfg.ElectionTick+3, "learns: %t", learns)
 	}
