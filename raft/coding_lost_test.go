@@ -84,3 +84,18 @@ func TestMemberThatWasCutOffIsNotStuck(t *testing.T) {
 		require.Zero(t, g.events[raft.CodingSnapshot], "cut off for %d ticks", cut)
 	}
 }
+
+// TestNodeReachesItself: a host that says of its own node that it cannot be reached changes nothing. The node would ask itself
+// for a sign of life, and never hear it.
+func TestNodeReachesItself(t *testing.T) {
+	g := newGroup(t, 3)
+	g.elect(1)
+	g.stepped = func(m *pb.Message) { require.NotEqual(t, m.GetFrom(), m.GetTo(), m) }
+	for id := range uint64(3) {
+		g.nodes[1+id].rn.ReportUnreachable(1 + id)
+	}
+	for i := range 10 {
+		g.tick(2)
+		g.propose(1, payload(i, 6000))
+	}
+}

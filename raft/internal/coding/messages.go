@@ -105,7 +105,7 @@ func (c *Coder) Handled(m *pb.Message) {
 
 // Unreachable hears that the host could not reach a member.
 func (c *Coder) Unreachable(id uint64) {
-	if c.follows(id) {
+	if id != c.id && c.follows(id) {
 		a := c.accounts.account(id)
 		a.unreachable, a.lostTick = true, c.ticks
 	}
