@@ -25,21 +25,21 @@ func (p *processors) load(t *turn) load {
 // suggested returns the form that is better, most likely: processors that are always busy are what entries wait for, and those that
 // rest while entries wait are not.
 func (p *processors) suggested() form {
-	switch share := max(p.share.value, p.last); {
-	case share >= busySpent:
+	switch {
+	case max(p.share.value, p.last) >= busySpent:
 		return copies
-	case share < busySpare:
+	case p.share.value < busySpare:
 		return units
 	}
 	return unknown
 }
 
-// spare returns the form that is not in force.
-func (p *processors) spare() form {
+// inForce returns the form that is in force.
+func (p *processors) inForce() form {
 	if p.full {
-		return units
+		return copies
 	}
-	return copies
+	return units
 }
 
 // other reports whether a load is another than that of the last trial, or there was none.
@@ -52,12 +52,16 @@ func (l load) other(than load) bool {
 func (l load) waits(than load) bool { return than.size > 0 && far(l.mean/than.mean, otherLoad) }
 
 // meets plans the first trial of another load, whose last turn had a length: at once, or if processors suggest what is in force,
-// after firstGap such lengths.
+// after firstGap such lengths. Processors that rest are not busy with work of others: full copies wait for longestGap.
 func (p *processors) meets(l load, length float64) {
 	p.gap, p.trials, p.tried = firstGap, min(p.trials, fewTrials), l
 	at := p.now
-	if l.hint != unknown && l.hint != p.spare() {
+	switch {
+	case l.hint != p.inForce():
+	case p.full:
 		at += firstGap * length
+	default:
+		at += longestGap * length
 	}
 	if p.next <= p.now || at < p.next {
 		p.next = at

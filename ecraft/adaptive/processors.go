@@ -40,7 +40,7 @@ import (
 // How busy processors are suggests a form. Of five nodes on two processors, under loads of 4 and 64 KB of 1 to 64 clients, they were
 // busy for 80 to 91% of the time in the median where links had no bound, and for 44 to 77% where these carried 100 Mbit/s. The
 // suggestion decides nothing, because processors may be busy with work of others: it brings a trial forward, or puts off that of
-// another load, and suggested full copies count as a trial before any.
+// another load, that of full copies for long; and suggested full copies count as a trial before any.
 //
 // A machine stands still now and then: other programs run, or a disk takes its time. Such a pause is as long
 // as a trial, and would decide the trial. So a time without a commit is left out that is far longer
@@ -342,6 +342,9 @@ func (p *processors) wantFull(l *lane, busy, now float64) bool {
 	case !p.count && busy > busyFrom:
 		if p.count, p.full = true, p.won; p.full {
 			p.begin()
+		} else if l := p.load(&p.known); p.known.n > 0 && l.hint == units && l.other(p.tried) {
+			p.meets(l, p.turn.begun-p.known.begun)
+			p.soon = p.now // once processors do not rest any more
 		}
 	case p.count && busy < busyTo:
 		p.won = p.full != p.trying // what was in force
@@ -374,9 +377,12 @@ func (p *processors) look() {
 		case !p.count || !p.differ:
 		case seen.other(p.tried):
 			p.meets(seen, length)
-		case p.queued >= queuedTurns, seen.hint == p.spare() && seen.hint != p.tried.hint:
+		case p.queued >= queuedTurns:
 			p.next = min(p.next, p.soon)
 		}
+	}
+	if hint := p.suggested(); hint != p.inForce() && hint != p.tried.hint {
+		p.next = min(p.next, p.soon)
 	}
 	if p.count && p.differ && p.now >= p.next {
 		if p.tried = p.load(&p.known); p.tried.hint == copies {

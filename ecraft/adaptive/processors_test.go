@@ -281,8 +281,15 @@ func TestAnotherLoadIsTriedSoonAtTheSamePace(t *testing.T) {
 // TestWhatIsSuggestedAndInForceIsTriedLater has processors rest while entries wait for links.
 func TestWhatIsSuggestedAndInForceIsTriedLater(t *testing.T) {
 	s := newServer(1e-3, 2e-3, 0.6)
-	require.Zero(t, s.run(2))
-	require.Positive(t, s.run(10))
+	require.Zero(t, s.run(10))
+	require.Positive(t, s.run(40))
+
+	s = newServer(1e-3, 2e-3, 0)
+	s.run(1)
+	s.busy = 0.6
+	require.Zero(t, s.run(10), "the first turn was before processors counted")
+	s.busy = 1
+	require.Positive(t, s.run(0.1), "they rest no more")
 }
 
 func TestFullCopiesThatWonAreTheFirstChoiceNextTime(t *testing.T) {
