@@ -377,7 +377,7 @@ func (p *processors) look() {
 		case !p.count || !p.differ:
 		case seen.other(p.tried):
 			p.meets(seen, length)
-		case p.queued >= queuedTurns:
+		case p.queued >= queuedTurns && seen.hint != units:
 			p.next = min(p.next, p.soon)
 		}
 	}
