@@ -20,13 +20,13 @@ func TestRoundsOfATrace(t *testing.T) {
 	require.Empty(t, byRound(nil))
 }
 
-// TestSimulationRunsOnAsProcessesDo finds a simulation that shows its first seconds only, in which the policy tries its forms.
+// TestSimulationRunsOnAsProcessesDo finds a simulation that shows its first seconds only, in which the policy is worst.
 func TestSimulationRunsOnAsProcessesDo(t *testing.T) {
 	b := &Bench{Seed: 1, Rounds: lab.LeastRounds}
 	rounds, err := b.simulated(rate, servers{5, 0}, 16<<10, adaptive.Weft())
 	require.NoError(t, err)
 	require.Len(t, rounds, b.Rounds)
-	require.Greater(t, rounds.Median(), 1.05*rounds[0])
+	require.Greater(t, rounds[b.Rounds-1], 1.02*rounds[0])
 }
 
 // TestRowsThatDoNotRunStayOnThePage writes two rows, and one of them again, in the order of the papers.
