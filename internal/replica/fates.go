@@ -122,6 +122,9 @@ func (o *outbox) takeOwn(id wire.CommandID) *batch {
 		if b.conf == nil {
 			o.took(o.now - b.since)
 			if o.gathers {
+				if o.now >= o.gathersUntil() {
+					o.expected = 0 // the others may have gone
+				}
 				o.expected, o.endedAt = max(o.expected, len(o.queue))+len(b.calls), o.now
 			}
 		}

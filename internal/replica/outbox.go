@@ -67,8 +67,8 @@ type outbox struct {
 	// handed to the apply stage.
 	typical     time.Duration
 	maxCommands int // of a batch: fewer at a gateway
-	// gathers is set at a gateway. There expected is about how many calls wait soon, since a batch ended at endedAt; 0: none
-	// has since the last one was made.
+	// gathers is set at a gateway. There expected is about how many calls wait soon, since a batch ended at endedAt, until
+	// gathersUntil.
 	gathers  bool
 	expected int
 	endedAt  time.Duration
@@ -245,7 +245,8 @@ func (o *outbox) closes() bool {
 // other a batch is under way for long, and costs nobody anything meanwhile.
 //
 // At a gateway with many calls, the next batch waits, when another one ends, for the clients of that one, which are
-// likely to call again at once: the first of them would otherwise leave alone, and the others behind it.
+// likely to call again at once: the first of them would otherwise leave alone, and the others behind it. When largeCrowd of
+// them have left, the rest waits likewise.
 func (o *outbox) closesAt() (time.Duration, bool) {
 	n := len(o.batches)
 	switch {
@@ -256,10 +257,13 @@ func (o *outbox) closesAt() (time.Duration, bool) {
 	case n >= o.cfg.EagerBatches:
 		return o.closedAt + o.moment(), true
 	case len(o.queue) < min(o.expected, largeCrowd) && o.expected > crowd:
-		return o.endedAt + min(o.typical/2, gatewayWait/2), true
+		return o.gathersUntil(), true
 	}
 	return 0, true
 }
+
+// gathersUntil returns when the clients of a batch that has ended are not expected any more.
+func (o *outbox) gathersUntil() time.Duration { return o.endedAt + min(o.typical/2, gatewayWait/2) }
 
 // So many calls leave a gateway without waiting for others: few, whose clients would notice, and so many that the cost of an
 // entry is small for each.
@@ -286,7 +290,7 @@ func (o *outbox) closeBatch() {
 		b.calls = append(b.calls, q.pendingCall)
 	}
 	o.queue = slices.Delete(o.queue, 0, n)
-	o.closedAt, o.expected = o.now, 0
+	o.closedAt, o.expected = o.now, max(0, o.expected-n)
 	if len(commands) == 0 {
 		return
 	}

@@ -143,4 +143,9 @@ func TestCrowdAtAGatewayGathers(t *testing.T) {
 	box.expected, box.typical = 2*largeCrowd, gatewayWait
 	require.Equal(t, uint64(6), made(largeCrowd-1))
 	require.Equal(t, uint64(7), made(1), "so many need not wait for more")
+	require.Equal(t, 2*largeCrowd, box.expected, "the others, and those of the batch that has ended")
+	require.Equal(t, uint64(7), made(1))
+	c.now += gatewayWait
+	require.Equal(t, uint64(8), made(1), "the others have gone")
+	require.Equal(t, 2, box.expected)
 }
