@@ -241,6 +241,35 @@ func TestQueriesFindAHomeThatIsNotBehind(t *testing.T) {
 	require.Len(t, c.nodes[2].r.home.queries, 1, "the driver answers")
 }
 
+// The others may hear nothing of a home that hears them: it follows the leader, and has an answer to no read.
+func TestQueriesFindAHomeThatIsHeard(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	c.elect(1)
+	c.settleAt(3, c.ids())
+	c.lose = func(m wire.Message) bool { return m.From == 3 && m.To != 9 }
+	c.g.Query(1000, []byte("q"), ReadOptions{}, c.now+100*tick)
+	c.run(2 * c.nodes[3].r.cfg.ElectionTick)
+	require.EqualValues(t, 2, c.g.Status().Home)
+	require.Len(t, c.nodes[2].r.home.queries, 1, "the driver answers")
+}
+
+// A home in the gateway's zone that hears the leader and is behind answers a knock. The gateway has just left it, and does not come
+// back soon.
+func TestGatewayDoesNotComeBackToAHomeThatIsBehind(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	c.elect(1)
+	c.settleAt(3, c.ids())
+	c.g.SetHomes(c.ids(), []uint64{3})
+	c.nodes[3].held = true
+	c.propose("a")
+	c.ticksUntilHome(2)
+	for range 10 * c.nodes[3].r.cfg.ElectionTick {
+		c.propose("b")
+		c.run(1)
+		require.EqualValues(t, 2, c.g.Status().Home)
+	}
+}
+
 // A home that is cut off from the other members, and not from the gateway, keeps it from a healthy group for no longer than an
 // election would.
 func TestGatewayLeavesAHomeThatIsCutOff(t *testing.T) {
