@@ -218,6 +218,33 @@ func TestGatewayAsksMembersFirst(t *testing.T) {
 	c.ticksUntilHome(1, 2, 3)
 }
 
+// A new gateway knows no member, and asks all nodes in its book of addresses in turn, also those removed long ago. Each that is silent costs
+// a third of an election timeout, and each that refuses the connection two ticks.
+func TestNewGatewayGetsThroughItsBook(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	c.elect(1)
+	homes := c.ids()
+	for id := uint64(10); id < 31; id++ {
+		homes = append(homes, id)
+	}
+	const before = 15 // of the 21 are asked before the first that lives, as the gateway begins by its number
+	for _, refuse := range []bool{false, true} {
+		c.g = c.newGateway(1, nil)
+		c.g.SetHomes(homes, nil)
+		each := (c.nodes[1].r.cfg.ElectionTick + 2) / 3
+		if refuse {
+			each = 2
+		}
+		for range before*each + 2 {
+			if home := c.g.Status().Home; refuse && home > 9 {
+				c.g.Unreachable(home)
+			}
+			c.run(1)
+		}
+		require.NotZero(t, c.g.Status().Lead, "refuse: %t", refuse)
+	}
+}
+
 // A home that has applied its own removal hears of no later entry.
 func TestGatewayLeavesARemovedHome(t *testing.T) {
 	c := newGated(t, nil, 1, 2, 3)
