@@ -17,7 +17,9 @@ import (
 var homeSeeds = flag.Uint64("home-seeds", 4, "how many seeds TestGatewayIsServedWhileItsHomeIsNotWell runs of each trouble, from -first on")
 
 // TestGatewayIsServedWhileItsHomeIsNotWell has something be wrong with the home of a gateway for 20 election timeouts, while all
-// others are well, the leader among them. Calls of each kind go on at the gateway, with no pause of more than so many election timeouts.
+// others are well, the leader among them. No command waits at the gateway for more than 5 election timeouts in which none is served: one
+// until it is sent again, so that the leader says that it has applied it, and three for the home to report it. No query waits for more
+// than 3.
 func TestGatewayIsServedWhileItsHomeIsNotWell(t *testing.T) {
 	t.Parallel()
 	for what := range homeTroubles {
@@ -43,7 +45,7 @@ func TestGatewayIsServedWhileItsHomeIsNotWell(t *testing.T) {
 	}
 }
 
-// troubledHome returns the longest time between two calls that ended well, and whether the gateway moved.
+// troubledHome returns the longest time in which calls waited and none was served, and whether the gateway moved.
 func troubledHome(t *testing.T, seed uint64, what homeTrouble, queries bool) (gap time.Duration, moved bool) {
 	s := newScenario(t, seed, func(p *plan) {
 		p.voters, p.gates.gates = 3+2*int(seed%2), 1
