@@ -80,7 +80,7 @@ func (c *checker) ownEntries(n *node, ents []*pb.Entry) {
 			c.s.fail(onePlace, "node %d is to write entry %d of term %d behind entry %d of term %d", n.id, index, term, ents[i-1].GetIndex(), ents[i-1].GetTerm())
 			return
 		}
-		if c.leaders[term] != now {
+		if c.leaders[term] != now || term < f.hard.term { // a later leader may send back what was cut
 			continue
 		}
 		if f.own.term == term && index != f.own.index+1 {

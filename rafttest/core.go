@@ -138,6 +138,9 @@ func (p *coreProcess) config() *raft.Config {
 	if c.Coding = p.coding(); c.Coding != nil && pl.coded.clock {
 		p.clock = skewedClock{p.n}
 	}
+	if pl.pace > 0 {
+		c.Pace = &pace{p, map[uint64]time.Duration{}, map[uint64]uint64{}}
+	}
 	p.plantEarly(c)
 	p.leased(c)
 	if p.clock != nil {

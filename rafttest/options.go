@@ -92,6 +92,7 @@ const (
 	coverage           = "coverage"       // committed: any half of the voters can restore it
 	recoverability     = "recoverability" // committed: whoever may lead can restore it
 	budget             = "budget"         // no buffer is larger than it may be
+	paced              = "paced"          // a leader sends what its host has permitted
 	accepted           = "honest messages are accepted"
 	rest               = "rest" // who has nothing to do sends heartbeats and nothing else
 )

@@ -37,6 +37,8 @@ type plan struct {
 	stepDownOnRemoval         bool
 	yields                    bool           // Config.YieldWhenLate
 	weights                   map[uint64]int // Config.Placement, unless nil
+	pace                      float64        // chance that Config.Pace holds a member back,
+	paceMost                  time.Duration  // for up to this long
 
 	// The hosts.
 	checkpointEvery uint64 // entries applied between checkpoints
@@ -216,6 +218,11 @@ func (p *plan) drawPreferences(d world.Draws, opts options) {
 			p.weights[1+id] = world.Pick(d, 0, 50, 100, 1000)
 		}
 	}
+}
+
+// drawPace draws whether hosts hold back what leaders send to members, in a third of the runs.
+func (p *plan) drawPace(d world.Draws) {
+	p.pace, p.paceMost = d.Rate(0.3, 0.01, 0.5), d.Span(5*time.Millisecond, 5*electionTime)
 }
 
 // soften leaves a plan with faults under which lease-based reads are

@@ -30,6 +30,7 @@ type reach struct {
 	Bootstraps, SingleNodes, Histories, Bursts        uint64
 	SnapshotsHeld, BoldOperators, Stalemates          uint64
 	AtRest                                            uint64
+	HeldBack, Resumed                                 uint64 // by Config.Pace: appends, and members that are asked for again
 }
 
 // earlyReach counts the events due to early applies.

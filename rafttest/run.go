@@ -62,6 +62,9 @@ func run(seed uint64, opts options) runResult {
 		s.plan.drawJoints(seed, opts)
 	}
 	s.plan.drawPreferences(world.NewDraws(seed, 42), opts)
+	if s.paces = world.NewDraws(seed, 43); !opts.Bare {
+		s.plan.drawPace(s.paces)
+	}
 	s.live(seed)
 	s.reach.NetworkCounts = s.net.NetworkCounts
 	s.coded.Echoes = s.net.Echoed

@@ -26,8 +26,8 @@ type sim struct {
 	rng, net2 world.Draws
 	// reports draws the acknowledgements that lose their part beside Raft.
 	reports world.Draws
-	// falls draws how leaders fall.
-	falls world.Draws
+	// falls draws how leaders fall, and paces whom hosts hold back.
+	falls, paces world.Draws
 	// timed counts the work that took time: see held.
 	timed int
 

@@ -4,6 +4,7 @@
 package rawnode_test
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/rawnode"
 )
 
@@ -41,6 +43,7 @@ func (s *sentSnapshots) taken() []rawnode.SnapshotTimes {
 
 // behind is a group in which a follower needs a snapshot, of a hundred pieces and more.
 type behind struct {
+	net              *hub
 	hosts            map[uint64]*rawnode.Host
 	records          map[uint64]*sentSnapshots
 	leader, far, lag uint64 // far is the other member that is complete
@@ -58,7 +61,7 @@ func lagging(t *testing.T, takes wire.Kinds, lose func(*behind, wire.Message) bo
 		cfg.Replica.RetainEntries, cfg.ChunkBytes = 5, 10
 		cfg.Replica.Boot = 0 // from the clock
 	}, func(t *testing.T, net *hub, hosts map[uint64]*rawnode.Host) {
-		b.hosts = hosts
+		b.net, b.hosts = net, hosts
 		must(t, hosts[1], "first")
 		b.leader = hosts[1].Status().Lead
 		b.lag = b.leader%3 + 1
@@ -175,14 +178,68 @@ func TestDeadSourceIsReplacedByTheLeader(t *testing.T) {
 	})
 }
 
+// earlierKinds are those of a version that does not fetch.
+const earlierKinds = wire.AllKinds &^ (1<<wire.KindOffer | 1<<wire.KindFetch)
+
 // A member of an earlier version gets its snapshot without being asked.
 func TestSnapshotGoesToAnEarlierVersionAsBefore(t *testing.T) {
-	earlier := wire.AllKinds &^ (1<<wire.KindOffer | 1<<wire.KindFetch)
-	lagging(t, earlier, nil, func(t *testing.T, b *behind) {
+	lagging(t, earlierKinds, nil, func(t *testing.T, b *behind) {
 		b.caughtUp(t, 10*time.Second)
 		require.Zero(t, b.offers)
 		require.Len(t, b.records[b.leader].taken(), 1)
 	})
+}
+
+func aboutSnapshots(m wire.Message) bool {
+	switch m.Body.(type) {
+	case wire.Chunk, wire.ChunkStatus, wire.Offer, wire.Fetch:
+		return true
+	}
+	return false
+}
+
+var twiceSeeds = flag.Uint64("twice-seeds", 10, "how many seeds TestSnapshotArrivesThoughItsFramesComeTwiceAndLate runs")
+
+// Frames about snapshots come twice, and late, behind others that were sent after them, with fetching and without.
+func TestSnapshotArrivesThoughItsFramesComeTwiceAndLate(t *testing.T) {
+	again := 0
+	for seed := range *twiceSeeds {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			d := world.NewDraws(seed, 1)
+			takes, twice, late := wire.AllKinds, d.Scale(0.02, 0.5), d.Rate(0.5, 0.001, 0.05)
+			if seed%2 == 1 {
+				takes = earlierKinds
+				late = 0 // a connection keeps order, and nobody asks for a piece again
+			}
+			l := links{out: map[uint64]time.Time{}, in: map[uint64]time.Time{}}
+			comes := func(b *behind, m wire.Message, after time.Duration) {
+				again++
+				time.AfterFunc(after+d.Span(10*time.Microsecond, 5*time.Second), func() { b.hosts[m.To].Receive(m) })
+			}
+			lagging(t, takes, func(b *behind, m wire.Message) bool {
+				b.net.paces = func(m wire.Message) time.Time {
+					at := l.pace(m)
+					if aboutSnapshots(m) && d.Chance(twice) {
+						comes(b, m, time.Until(at))
+					}
+					return at
+				}
+				isLate := aboutSnapshots(m) && d.Chance(late)
+				if isLate {
+					comes(b, m, 0)
+				}
+				return isLate
+			}, func(t *testing.T, b *behind) {
+				b.caughtUp(t, time.Minute)
+				time.Sleep(10 * time.Second)
+				if late == 0 {
+					require.Len(t, b.chunks, 1, "no second beginning")
+					require.Zero(t, b.hosts[b.lag].Status().Counters.RestoresFailed)
+				}
+			})
+		})
+	}
+	require.NotZero(t, again)
 }
 
 // slowRestore is a state whose Restore takes its time with each piece.

@@ -36,6 +36,8 @@ type barrier struct {
 	led    bool // this node has known a leader
 	view   readView
 	ready  []confirmedRead
+	// confirmedAt is the tick at which a read had an index last.
+	confirmedAt uint64
 }
 
 // aroundReads is what reads need of what is around them.
@@ -269,7 +271,7 @@ func (b *barrier) served(context []byte, leads bool) {
 
 // confirm lets a read wait for the state machine.
 func (b *barrier) confirm(c confirmedRead) {
-	c.since = b.ticks
+	c.since, b.confirmedAt = b.ticks, b.ticks
 	c.index -= min(c.index, c.policy.slack())
 	c.call.waiting = "the state machine to catch up"
 	b.ready = append(b.ready, c)

@@ -15,6 +15,7 @@ type pendingCall struct {
 	end      func(Done) // for a call of this module's own; nil: the driver hears of the end
 	op       string
 	deadline Deadline
+	since    uint64 // tick
 	ended    bool
 	// open says that the command may be in some log, or may get there: until both are ruled
 	// out, a refusal is impossible.
@@ -67,7 +68,7 @@ type aroundCalls interface {
 
 // begin notes a call.
 func (c *calls) begin(call Call, op string, deadline Deadline, waiting string) *pendingCall {
-	p := &pendingCall{call: call, op: op, deadline: deadline, waiting: waiting}
+	p := &pendingCall{call: call, op: op, deadline: deadline, since: c.ticks, waiting: waiting}
 	c.list = append(c.list, p)
 	c.live++
 	return p

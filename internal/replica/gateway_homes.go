@@ -42,7 +42,10 @@ func (g *Gateway) lookAtHome() {
 	switch {
 	case h.id == raft.None:
 		return // Flush looks for one
-	case removed, h.leaves && g.ticks >= g.drains, g.ticks-h.heardAt >= patience, others && attached && g.ticks-h.ledAt >= patience, others && g.homeBehind():
+	case others && g.homeBehind():
+		g.restless = g.ticks + 20*patience // or a knock would bring the gateway back, if the home is near
+		fallthrough
+	case removed, h.leaves && g.ticks >= g.drains, others && attached && g.ticks-h.ledAt >= patience, g.ticks-h.heardAt >= patience:
 		g.moveHome()
 	case !h.leaves && others && attached && (h.declines > 0 && g.ticks-h.declines >= patience/2 ||
 		(h.id == g.lead || g.better != raft.None) && g.ticks-h.since >= patience && g.ticks >= g.restless):

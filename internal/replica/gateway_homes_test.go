@@ -218,6 +218,33 @@ func TestGatewayAsksMembersFirst(t *testing.T) {
 	c.ticksUntilHome(1, 2, 3)
 }
 
+// A new gateway knows no member, and asks all nodes in its book of addresses in turn, also those removed long ago. Each that is silent costs
+// a third of an election timeout, and each that refuses the connection two ticks.
+func TestNewGatewayGetsThroughItsBook(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	c.elect(1)
+	homes := c.ids()
+	for id := uint64(10); id < 31; id++ {
+		homes = append(homes, id)
+	}
+	const before = 15 // of the 21 are asked before the first that lives, as the gateway begins by its number
+	for _, refuse := range []bool{false, true} {
+		c.g = c.newGateway(1, nil)
+		c.g.SetHomes(homes, nil)
+		each := (c.nodes[1].r.cfg.ElectionTick + 2) / 3
+		if refuse {
+			each = 2
+		}
+		for range before*each + 2 {
+			if home := c.g.Status().Home; refuse && home > 9 {
+				c.g.Unreachable(home)
+			}
+			c.run(1)
+		}
+		require.NotZero(t, c.g.Status().Lead, "refuse: %t", refuse)
+	}
+}
+
 // A home that has applied its own removal hears of no later entry.
 func TestGatewayLeavesARemovedHome(t *testing.T) {
 	c := newGated(t, nil, 1, 2, 3)
@@ -239,6 +266,35 @@ func TestQueriesFindAHomeThatIsNotBehind(t *testing.T) {
 	c.run(2 * c.nodes[3].r.cfg.ElectionTick)
 	require.EqualValues(t, 2, c.g.Status().Home)
 	require.Len(t, c.nodes[2].r.home.queries, 1, "the driver answers")
+}
+
+// The others may hear nothing of a home that hears them: it follows the leader, and has an answer to no read.
+func TestQueriesFindAHomeThatIsHeard(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	c.elect(1)
+	c.settleAt(3, c.ids())
+	c.lose = func(m wire.Message) bool { return m.From == 3 && m.To != 9 }
+	c.g.Query(1000, []byte("q"), ReadOptions{}, c.now+100*tick)
+	c.run(2 * c.nodes[3].r.cfg.ElectionTick)
+	require.EqualValues(t, 2, c.g.Status().Home)
+	require.Len(t, c.nodes[2].r.home.queries, 1, "the driver answers")
+}
+
+// A home in the gateway's zone that hears the leader and is behind answers a knock. The gateway has just left it, and does not come
+// back soon.
+func TestGatewayDoesNotComeBackToAHomeThatIsBehind(t *testing.T) {
+	c := newGated(t, nil, 1, 2, 3)
+	c.elect(1)
+	c.settleAt(3, c.ids())
+	c.g.SetHomes(c.ids(), []uint64{3})
+	c.nodes[3].held = true
+	c.propose("a")
+	c.ticksUntilHome(2)
+	for range 10 * c.nodes[3].r.cfg.ElectionTick {
+		c.propose("b")
+		c.run(1)
+		require.EqualValues(t, 2, c.g.Status().Home)
+	}
 }
 
 // A home that is cut off from the other members, and not from the gateway, keeps it from a healthy group for no longer than an

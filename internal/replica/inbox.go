@@ -171,7 +171,7 @@ func (i *inbox) reply(from uint64, p wire.Proposal, v wire.Verdict) {
 		i.count.RefusedIn++
 	}
 	v.ID, v.Number = p.ID, p.Number
-	if v.Outcome == wire.Accepted && !p.ConfChange && len(i.answers) < maxAnswers {
+	if v.Outcome == wire.Accepted && !p.ConfChange && v.Index > i.emitted.index && len(i.answers) < maxAnswers {
 		i.answers = append(i.answers, lateAnswer{from, v})
 		return
 	}
@@ -232,7 +232,10 @@ func (i *inbox) check(from uint64, p wire.Proposal) (wire.Verdict, error) {
 	if err := i.foreign(from, env.commands); err != nil {
 		return wire.Verdict{Outcome: wire.Malformed, Term: i.state.Term, Reason: err.Error()}, nil
 	}
-	if env.id.Sequence-env.floor > i.window(from) || i.host.origins.applied(env.id) {
+	switch applied := i.host.origins.applied(env.id); {
+	case applied && i.leads() && p.Term == i.state.Term: // the origin, or its home, is behind: it will meet the batch by this index
+		return wire.Verdict{Outcome: wire.Accepted, Index: i.emitted.index, Term: p.Term}, nil
+	case applied, env.id.Sequence-env.floor > i.window(from):
 		return wire.Verdict{Outcome: wire.Busy, Term: i.state.Term}, nil // until the origin knows more
 	}
 	return wire.Verdict{}, nil

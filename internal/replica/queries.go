@@ -4,6 +4,7 @@
 package replica
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -68,12 +69,17 @@ func (r *Replica) receiveQuery(from uint64, q wire.Query) error {
 	return nil
 }
 
-// tellBehind ends the queries that have waited for this node's state for an election timeout: the gateway may find a node that is not
-// behind.
+// tellBehind ends the queries that have waited for this node's state for an election timeout, or for an index while this node got none for any
+// read, as nobody hears its questions: the gateway may find a node that is not behind, and is heard.
 func (r *Replica) tellBehind() {
 	for _, c := range r.reads.ready {
 		if c.call.end != nil && !c.call.ended && c.index > r.applied.at.index && r.ticks-c.since >= uint64(r.cfg.ElectionTick) {
 			r.finishWith(c.call, fmt.Errorf("this node is at index %d, behind %d", r.applied.at.index, c.index))
+		}
+	}
+	for _, p := range r.list {
+		if p.end != nil && r.home.heardOf().Lead != raft.None && r.ticks-max(p.since, r.reads.confirmedAt) >= uint64(r.cfg.ElectionTick) {
+			r.finishWith(p, errors.New("nobody answers this node's questions"))
 		}
 	}
 }

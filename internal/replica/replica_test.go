@@ -185,8 +185,10 @@ func TestWithdrawnBatch(t *testing.T) {
 	original := held[0].Body.(wire.Proposal)
 	original.Number = 100
 	held[0].Body = original
+	last := c.nodes[1].r.last
 	require.NoError(t, c.nodes[1].r.Receive(held[0]))
-	require.Equal(t, uint64(1), c.nodes[1].r.count.RefusedIn)
+	c.settle()
+	require.Equal(t, last, c.nodes[1].r.last)
 	require.NoError(t, c.nodes[1].r.core.Propose(original.Data))
 	c.nodes[1].r.dirty = true
 	c.settle()

@@ -11,7 +11,7 @@ import (
 
 // Step gives the state machine its next piece of work.
 func (m *member) Step() {
-	if lag := m.n.w.applyLag(); lag > 0 {
+	if lag := m.applyLag(); lag > 0 {
 		m.n.after(lag, m.takeSteps)
 		return
 	}
@@ -74,7 +74,11 @@ func (m *member) apply(a replica.Apply) {
 }
 
 // applyLag returns how long a step waits before the state machine takes it.
-func (w *sim) applyLag() time.Duration {
+func (m *member) applyLag() time.Duration {
+	w := m.n.w
+	if left := m.n.lateUntil - w.Now(); left > 0 {
+		return w.homes.Within(0, left)
+	}
 	j := w.plan.joints
 	if j == nil || w.calming || !j.draws.Chance(j.lag) {
 		return 0

@@ -41,7 +41,7 @@ func (w *sim) calm() {
 	w.plan.calm()
 	for _, n := range w.nodes {
 		n.disk.Mend()
-		n.slowUntil = 0
+		n.slowUntil, n.lateUntil = 0, 0
 		if n.disk.damage != nil {
 			n.crash(false)
 			n.repair()

@@ -71,7 +71,7 @@ func (gt *gate) tick(life uint64) {
 			zone := gt.w.plan.naming.zone
 			var homes, near []uint64
 			for id := uint64(1); id <= maxNodes; id++ {
-				if !g.knows(id) || !gt.w.plan.gates.knows(id) {
+				if p := &gt.w.plan.gates; !p.knows(id) || !p.book && !g.knows(id) {
 					continue
 				}
 				if homes = append(homes, id); zone(id) != "" && zone(id) == zone(gt.id) {

@@ -55,6 +55,7 @@ type node struct {
 	process
 	tickEvery time.Duration
 	slowUntil time.Duration // the machine is slow
+	lateUntil time.Duration // its state machines are late
 
 	clock   *clock // of this life
 	cpu     world.CPU

@@ -18,6 +18,10 @@ type gatePlan struct {
 	// the calm.
 	earlier uint64
 	busy    bool // the processors of members are busy
+	// homes is the mean time between two troubles of the home of a gateway, and of no other node.
+	homes time.Duration
+	// book is set if the gateways have a book of addresses with nodes that are no members, or never were.
+	book bool
 }
 
 // drawGates draws the gateways of a run.
@@ -30,6 +34,7 @@ func drawGates(d world.Draws) gatePlan {
 		p.earlier = 1 << (1 + d.IntN(5))
 	}
 	p.busy = d.Chance(0.3)
+	p.homes, p.book = d.Every(0.5, 50*time.Millisecond, time.Second), d.Chance(0.3)
 	return p
 }
 
@@ -43,7 +48,7 @@ func (p *plan) shorten(d world.Draws) {
 	for _, t := range []*time.Duration{
 		&p.deadline, &p.outage, &p.crash, &p.kill, &p.tornWrite, &p.partition, &p.isolate, &p.oneWay, &p.slowLink, &p.holdLink,
 		&p.slowDisk, &p.fullDisk, &p.hungDisk, &p.slowMachine, &p.damage, &p.pause, &p.transfer, &p.campaign,
-		&p.gates.crash, &p.gates.cutOff, &p.gates.pause,
+		&p.gates.crash, &p.gates.cutOff, &p.gates.pause, &p.gates.homes,
 	} {
 		*t /= times
 	}

@@ -85,6 +85,7 @@ type gateReach struct {
 	Crashes, CutOffs, Pauses, EarlierNodes             uint64
 	ReportsAgain                                       uint64 // by homes
 	Held                                               uint64 // times that batches waited for a round of a busy leader
+	Troubles                                           [homeTroubles]uint64
 }
 
 // RecordCoding counts the reports of a core.

@@ -24,7 +24,7 @@ func run(seed uint64, opts options) result {
 }
 
 func newSim(seed uint64, opts options) *sim {
-	w := &sim{opts: opts, rng: world.NewDraws(seed, 1), nets: world.NewDraws(seed, 2), disks: world.NewDraws(seed, 3), cli: world.NewDraws(seed, 4), lease: world.NewDraws(seed, 6), gated: world.NewDraws(seed, 13), names: world.NewDraws(seed, 15), logNames: world.NewDraws(seed, 42), originals: map[nameKey]wire.Raft{}}
+	w := &sim{opts: opts, rng: world.NewDraws(seed, 1), nets: world.NewDraws(seed, 2), disks: world.NewDraws(seed, 3), cli: world.NewDraws(seed, 4), lease: world.NewDraws(seed, 6), gated: world.NewDraws(seed, 13), homes: world.NewDraws(seed, 43), names: world.NewDraws(seed, 15), logNames: world.NewDraws(seed, 42), originals: map[nameKey]wire.Raft{}}
 	w.faults = faults{w}
 	w.story = world.NewStory(&w.Agenda, opts.Trace)
 	w.plan = drawPlan(seed, opts)
@@ -80,10 +80,7 @@ func (w *sim) found(seed uint64) {
 func (w *sim) begin() {
 	f := faults{w}
 	f.begin()
-	for i := range w.plan.gates.gates {
-		w.gates = append(w.gates, &gate{process: process{w: w, id: maxNodes + 1 + uint64(i)}})
-		w.gates[i].start()
-	}
+	w.startGates()
 	f.beginGates()
 	if w.opts.Brief { // nothing happens without a leader
 		w.After(tickTime, f.campaign)
@@ -94,6 +91,13 @@ func (w *sim) begin() {
 		}
 	}
 	w.At(w.plan.duration, w.calm)
+}
+
+func (w *sim) startGates() {
+	for i := range w.plan.gates.gates {
+		w.gates = append(w.gates, &gate{process: process{w: w, id: maxNodes + 1 + uint64(i)}})
+		w.gates[i].start()
+	}
 }
 
 func (w *sim) run() {

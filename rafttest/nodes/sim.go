@@ -31,6 +31,7 @@ type sim struct {
 	clients int
 	gates   []*gate
 	gated   world.Draws // for gateways
+	homes   world.Draws // for their homes
 	history history
 	reach   reach
 	fetched fetch.Counts

@@ -119,7 +119,7 @@ var (
 func TestGates(t *testing.T) { runGates(t, options{Gates: true}, *gateSeeds, 150) }
 
 // TestGatesBrief runs twelve times as many small clusters as TestGates for twice its processor time. Together the two are 2,000 seeds with
-// gateways, all that there are: no other test of a simulator has any.
+// gateways; beside them there is TestGatewayIsServedWhileItsHomeIsNotWell.
 func TestGatesBrief(t *testing.T) {
 	runGates(t, options{Gates: true, Brief: true}, *briefGateSeeds, 1850)
 }
