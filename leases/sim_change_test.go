@@ -3,6 +3,11 @@
 
 package leases
 
+import (
+	"cmp"
+	"slices"
+)
+
 // wantChange makes a leader change the configuration as soon as it may.
 func (m *member) wantChange(c Members) {
 	m.wants = &c
@@ -57,8 +62,9 @@ func (m *member) tryHandOver() {
 // tryRelease lets a responder move its commit index by notes.
 func (m *member) tryRelease() {
 	q := Releasable{UpTo: m.last(), Durable: min(m.durable, m.matched)}
-	for i := m.matched; i > 0 && m.termAt(i) == m.term; i-- {
-		q.First = i
+	if m.matched > 0 && m.termAt(m.matched) == m.term { // terms in a log do not decrease
+		at, _ := slices.BinarySearchFunc(m.log[:m.matched], m.term, func(e entry, t Term) int { return cmp.Compare(e.term, t) })
+		q.First = Index(at + 1)
 	}
 	for i := m.applied + 1; i <= m.last() && q.Change == 0; i++ {
 		if m.log[i-1].conf != nil {

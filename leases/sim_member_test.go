@@ -11,8 +11,10 @@ import (
 
 const keyCount = 4
 
-// keyOf is the span of one of the keys that the model writes: a, b, c and d.
-func keyOf(k int) Span { return KeySpan(string(rune('a' + k))) }
+// keySpans are the keys that the model writes.
+var keySpans = [keyCount]Span{KeySpan("a"), KeySpan("b"), KeySpan("c"), KeySpan("d")}
+
+func keyOf(k int) Span { return keySpans[k] }
 
 // entry is an entry of the model's log. Writes set keys, by bit.
 type entry struct {
