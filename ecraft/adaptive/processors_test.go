@@ -281,7 +281,9 @@ func TestAnotherLoadIsTriedSoonAtTheSamePace(t *testing.T) {
 // TestWhatIsSuggestedAndInForceIsTriedLater has processors rest while entries wait for links.
 func TestWhatIsSuggestedAndInForceIsTriedLater(t *testing.T) {
 	s := newServer(1e-3, 2e-3, 0.6)
-	require.Zero(t, s.run(10))
+	require.Zero(t, s.run(3))
+	s.clients *= 4
+	require.Zero(t, s.run(7), "more clients wait longer for links, too")
 	require.Positive(t, s.run(40))
 
 	s = newServer(1e-3, 2e-3, 0)
