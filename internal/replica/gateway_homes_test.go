@@ -262,10 +262,12 @@ func TestQueriesFindAHomeThatIsNotBehind(t *testing.T) {
 	c.nodes[3].held = true
 	c.cluster.propose(1, "a")
 	c.settle()
-	c.g.Query(1000, []byte("q"), ReadOptions{}, c.now+100*tick)
-	c.run(2 * c.nodes[3].r.cfg.ElectionTick)
+	for i := range 2 * c.nodes[3].r.cfg.ElectionTick { // the home gets an index for each
+		c.g.Query(Call(1000+i), []byte("q"), ReadOptions{}, c.now+100*tick)
+		c.run(1)
+	}
 	require.EqualValues(t, 2, c.g.Status().Home)
-	require.Len(t, c.nodes[2].r.home.queries, 1, "the driver answers")
+	require.NotEmpty(t, c.nodes[2].r.home.queries, "the driver answers")
 }
 
 // The others may hear nothing of a home that hears them: it follows the leader, and has an answer to no read.
