@@ -342,8 +342,8 @@ func (p *processors) wantFull(l *lane, busy, now float64) bool {
 	case !p.count && busy > busyFrom:
 		if p.count, p.full = true, p.won; p.full {
 			p.begin()
-		} else if l := p.load(&p.known); p.known.n > 0 && l.hint == units && l.other(p.tried) {
-			p.meets(l, p.turn.begun-p.known.begun)
+		} else if seen := p.load(&p.known); p.known.n > 0 && seen.hint == units && seen.other(p.tried) {
+			p.meets(seen, p.turn.begun-p.known.begun)
 			p.soon = p.now // once processors do not rest any more
 		}
 	case p.count && busy < busyTo:

@@ -69,8 +69,8 @@ func (r *Replica) receiveQuery(from uint64, q wire.Query) error {
 	return nil
 }
 
-// tellBehind ends the queries that have waited for this node's state for an election timeout, or for an index while this node got none for any
-// read, as nobody hears its questions: the gateway may find a node that is not behind, and is heard.
+// tellBehind ends the queries that have waited for an election timeout: for this node's state, or for an index while this node got none for
+// any read, because nobody hears its questions. The gateway may find a node that is not behind, and is heard.
 func (r *Replica) tellBehind() {
 	for _, c := range r.reads.ready {
 		if c.call.end != nil && !c.call.ended && c.index > r.applied.at.index && r.ticks-c.since >= uint64(r.cfg.ElectionTick) {

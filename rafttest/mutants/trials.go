@@ -47,7 +47,7 @@ var trials = []bug{
 	{"what is suggested and in force is tried at once", "ecraft/adaptive/load.go",
 		edit("		at += longestGap * length\n", ""), "TestWhatIsSuggestedAndInForceIsTriedLater", 0},
 	{"the first trial does not wait if a turn was before processors counted", "ecraft/adaptive/processors.go",
-		edit("p.known.n > 0 && l.hint == units && l.other(p.tried)", "false && l.other(p.tried)"), "TestWhatIsSuggestedAndInForceIsTriedLater", 0},
+		edit("p.known.n > 0 && seen.hint == units && seen.other(p.tried)", "false && seen.other(p.tried)"), "TestWhatIsSuggestedAndInForceIsTriedLater", 0},
 	{"the first trial waits as long when processors rest no more", "ecraft/adaptive/processors.go",
 		edit("			p.soon = p.now // once processors do not rest any more\n", "			p.soon = p.next\n"), "TestWhatIsSuggestedAndInForceIsTriedLater", 0},
 	{"a queue brings a trial forward while processors rest", "ecraft/adaptive/processors.go",
