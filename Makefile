@@ -346,7 +346,7 @@ papers: ## the figures of four papers beside Weft, in virtual time, into docs/pa
 	$(GO) run ./cmd/weftbench papers --out docs
 
 .PHONY: papers-real
-papers-real: etcd-released ## those figures that can run as processes of this machine, into docs/data/papers-real.md (half an hour or so; needs Debian's zookeeper)
+papers-real: etcd-released ## those figures that can run as processes of this machine, into docs/data/papers-real.md (an hour or so; needs Debian's zookeeper)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench papers --net real --out docs
 
 .PHONY: compartments
