@@ -43,6 +43,7 @@ func benchCommand() *cobra.Command {
 	f.IntSliceVar(&o.Sizes, "sizes", []int{1 << 10, 4 << 10, 64 << 10, 256 << 10, 1 << 20}, "bytes of a value, 1 to 1048576")
 	f.IntSliceVar(&o.Clients, "clients", []int{1, 16}, "numbers of clients, 1 to 1000")
 	f.IntVar(&o.Rounds, "rounds", lab.LeastRounds, fmt.Sprintf("how often each load is put on each side, in turns; 1 or more, with --out %d or more", lab.LeastRounds))
+	f.DurationVar(&o.Warm, "warm", time.Second, "for which a side takes a load before it is measured, 100ms to 1h")
 	f.DurationVar(&o.Time, "time", 1500*time.Millisecond, "of one measurement, 100ms or more")
 	f.Float64Var(&o.Others, "others", 0.3, "share of the processors, 0 to 1, above which a measurement is made again as others used them")
 	f.IntVar(&o.Coded, "coding", 4096, "size from which payloads are coded on the side that codes")

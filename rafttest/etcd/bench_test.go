@@ -28,7 +28,7 @@ func TestBenchMeasuresEachRowOnce(t *testing.T) {
 		cmd := command()
 		cmd.SetOut(&report)
 		cmd.SetArgs(append([]string{"bench", "--members=3", "--links=0", "--sizes=1024,8192", "--clients=2", "--rounds=1",
-			"--time=100ms", "--network=relay", "--rows=" + rows}, more...))
+			"--warm=100ms", "--time=100ms", "--network=relay", "--rows=" + rows}, more...))
 		return cmd.ExecuteContext(t.Context())
 	}
 	require.ErrorContains(t, run("--stop-after=1ns"), "rows are missing; run this again to go on")

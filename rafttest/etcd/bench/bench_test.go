@@ -23,7 +23,7 @@ func config() Config {
 	return Config{
 		Sides:   []Side{{Name: "etcd", About: "as released."}, {Name: "Weft", About: "off."}, {Name: "coded", About: "on.", Codes: true}},
 		Members: []int{3, 5}, Links: []int64{100e6, 0}, Sizes: []int{1 << 10, 64 << 10}, Clients: []int{1, 16},
-		Rounds: 3, Time: time.Second, Coded: 4096, Progress: func(string) {},
+		Rounds: 3, Warm: time.Second, Time: time.Second, Coded: 4096, Progress: func(string) {},
 	}
 }
 

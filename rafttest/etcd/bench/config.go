@@ -39,6 +39,8 @@ type Config struct {
 	Sizes   []int   // bytes of a value
 	Clients []int
 	Rounds  int
+	// Warm is the time for which a side takes a load before it is measured.
+	Warm time.Duration
 	// Time is the time for which clients begin calls. A bound of bytes may end this time earlier,
 	// and a client that has not made least calls continues after its end.
 	Time time.Duration
@@ -86,6 +88,9 @@ func (c Config) Validate() error {
 	}
 	if c.Time < 100*time.Millisecond || c.Time > time.Hour {
 		errs = append(errs, fmt.Errorf("--time: %v, want 100ms to 1h", c.Time))
+	}
+	if c.Warm < 100*time.Millisecond || c.Warm > time.Hour {
+		errs = append(errs, fmt.Errorf("--warm: %v, want 100ms to 1h", c.Warm))
 	}
 	return errors.Join(errs...)
 }

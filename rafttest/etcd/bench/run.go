@@ -128,37 +128,36 @@ func runSide(ctx context.Context, cfg Config, net *lab.Network, rows []*Row, sid
 	if err != nil {
 		return err
 	}
-	size := rows[0].Size
-	err = warmUp(ctx, c, size)
 	for i, r := range rows {
-		if err != nil {
+		if err = runRow(ctx, cfg, c, r, r.Cells[side], fmt.Sprintf("bench%d", i), seed); err != nil {
 			break
 		}
-		cell := r.Cells[side]
-		err = cell.measure(cfg.Others, func(attempt int) (Sample, bool, error) {
-			l := &load{prefix: fmt.Sprintf("bench%d.%d", i, attempt), size: size, seed: seed}
-			s, restless, err := sample(ctx, c, l, r.Clients, cfg.Time)
-			if l.result != nil {
-				cell.Failed += int(l.result.Failed)
-			}
-			return s, restless, err
-		})
 	}
 	if err = errors.Join(err, c.stop()); err != nil {
 		return err
 	}
-	if err := c.checkLogs(size >= cfg.Coded); err != nil {
+	if err := c.checkLogs(rows[0].Size >= cfg.Coded); err != nil {
 		return err
 	}
 	return os.RemoveAll(dir)
 }
 
-// warmUp puts a short load on a cluster, so that connections reach their usual speed.
-func warmUp(ctx context.Context, c *cluster, size int) error {
+// runRow puts a row's load on a cluster: first for a time that does not count, so that connections and policies find their pace.
+func runRow(ctx context.Context, cfg Config, c *cluster, r *Row, cell *Cell, prefix string, seed uint64) error {
 	leader, _, err := c.leader(ctx)
 	if err != nil {
 		return err
 	}
-	l := &load{prefix: "warm", size: size}
-	return errors.Join(l.run(ctx, leader, 1, 300*time.Millisecond), c.Settle(ctx, settleLimit))
+	warm := &load{prefix: prefix + ".warm", size: r.Size}
+	if err := errors.Join(warm.run(ctx, leader, r.Clients, cfg.Warm), c.Settle(ctx, settleLimit)); err != nil {
+		return err
+	}
+	return cell.measure(cfg.Others, func(attempt int) (Sample, bool, error) {
+		l := &load{prefix: fmt.Sprintf("%s.%d", prefix, attempt), size: r.Size, seed: seed}
+		s, restless, err := sample(ctx, c, l, r.Clients, cfg.Time)
+		if l.result != nil {
+			cell.Failed += int(l.result.Failed)
+		}
+		return s, restless, err
+	})
 }

@@ -22,6 +22,7 @@ import (
 // Circumstances are the common conditions of all rows in a table.
 type Circumstances struct {
 	Rounds   int               `json:"rounds"`
+	Warm     time.Duration     `json:"warm_ns"`
 	Time     time.Duration     `json:"time_ns"`
 	Others   float64           `json:"others"`
 	Network  string            `json:"network"` // a kind of [lab.Network]
@@ -35,7 +36,7 @@ type Circumstances struct {
 // Circumstances returns the circumstances of a configuration on this machine, on a kind of network.
 func (c Config) Circumstances(network string) (Circumstances, error) {
 	at := Circumstances{
-		Rounds: c.Rounds, Time: c.Time, Others: c.Others, Network: network, CPU: lab.CPUModel(), CPUs: runtime.NumCPU(),
+		Rounds: c.Rounds, Warm: c.Warm, Time: c.Time, Others: c.Others, Network: network, CPU: lab.CPUModel(), CPUs: runtime.NumCPU(),
 		Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Programs: map[string]string{},
 	}
 	for _, s := range c.Sides {

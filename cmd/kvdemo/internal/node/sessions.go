@@ -89,8 +89,8 @@ func (s *writes) inSession(ctx context.Context, c *kv.Command, in *kvpb.Session)
 	return nil
 }
 
-// shuffle permutes the numbers of 64 bits, by a network of Feistel's of these rounds.
-// With the halves exchanged before and after, the rounds in the opposite order undo it.
+// shuffle permutes the numbers of 64 bits by a Feistel network with these rounds. The rounds in reverse order undo it, if
+// the halves are swapped before and after.
 func shuffle(key []byte, v uint64, rounds ...byte) uint64 {
 	left, right := uint32(v>>32), uint32(v)
 	for _, round := range rounds {
