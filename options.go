@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -284,6 +285,9 @@ func (o Options) logOptions() storage.Options {
 	}
 	if o.ConfigureLog != nil {
 		o.ConfigureLog(&s)
+	}
+	if _, err := os.Stat(filepath.Join(o.Dir, book.FileName)); err == nil {
+		s.Begun = true // the log is, before there is a book
 	}
 	s.Identity, s.Recorder = storage.Identity{Cluster: o.Cluster, Node: o.ID}, o.recordLog()
 	return s

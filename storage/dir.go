@@ -59,7 +59,8 @@ type spare struct {
 
 // openDirectory locks the directory and compares its identity, and first makes either
 // if missing.
-func openDirectory(fs vfs.FS, path string, id Identity) (_ *directory, err error) {
+func openDirectory(path string, o Options) (_ *directory, err error) {
+	fs, id := o.FS, o.Identity
 	d := &directory{fs: fs, path: path}
 	defer func() {
 		if err != nil {
@@ -75,6 +76,11 @@ func openDirectory(fs vfs.FS, path string, id Identity) (_ *directory, err error
 	}
 	if d.dir, err = fs.OpenDir(path); err != nil {
 		return nil, fmt.Errorf("storage: opening directory %s: %w", path, err)
+	}
+	if segments, err := d.segments(); err != nil {
+		return nil, err
+	} else if o.Begun && len(segments) == 0 {
+		return nil, fmt.Errorf("storage: open %s: %w", path, &DamageError{Segment: 1, Offset: -1, Reason: "no segment is left of the log that was here (is its disk mounted?)"})
 	}
 	salt, err := d.readIdentity(id)
 	if errors.Is(err, os.ErrNotExist) {

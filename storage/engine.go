@@ -50,7 +50,7 @@ func Open(dir string, opts Options) (*Engine, error) {
 		return nil, err
 	}
 	opts = opts.withDefaults()
-	d, err := openDirectory(opts.FS, dir, opts.Identity)
+	d, err := openDirectory(dir, opts)
 	if err != nil {
 		return nil, err
 	}

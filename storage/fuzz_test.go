@@ -72,7 +72,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(appendFrameHead(nil, sum, frameHeader{segment: 1, seq: 1, kind: frameBegin}, []byte("short")), false)
 	f.Fuzz(func(t *testing.T, b []byte, good bool) {
 		opts := Options{Identity: Identity{Cluster: 1, Node: 1}, FS: vfs.NewMem(), Manual: true}
-		d, err := openDirectory(opts.FS, "d", opts.Identity)
+		d, err := openDirectory("d", opts)
 		require.NoError(t, err)
 		var file []byte
 		if good {
@@ -110,7 +110,7 @@ func FuzzOpen(f *testing.F) {
 func TestNumberedFrames(t *testing.T) {
 	for seq, want := range map[uint64]int{1: 0, 2: 1, 3: 0} {
 		opts := Options{Identity: Identity{Cluster: 1, Node: 1}, FS: vfs.NewMem(), Manual: true}
-		d, err := openDirectory(opts.FS, "d", opts.Identity)
+		d, err := openDirectory("d", opts)
 		require.NoError(t, err)
 		meta, err := (&record{hardState: &pb.HardState{Term: new(uint64(3))}}).appendMeta(nil)
 		require.NoError(t, err)

@@ -4,6 +4,7 @@
 package storage_test
 
 import (
+	"context"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -96,5 +97,34 @@ func TestHungIsCalledWhenAFullDiskHangs(t *testing.T) {
 		shut.Store(false)
 		full.Store(false)
 		require.NoError(t, e.Close())
+	})
+}
+
+// A write comes, and then Close, while the writer's goroutine has nothing but a mark to write: Close writes it, too.
+func TestCloseWritesWhatCameDuringAMark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var shut atomic.Bool
+		fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+			for op.Kind.ReadOrWrite() == errorfs.OpIsWrite && shut.Load() {
+				time.Sleep(time.Second)
+			}
+			return nil
+		}))
+		e, err := storage.Open("log", storage.Options{FS: fs, Identity: storage.Identity{Cluster: 1, Node: 1}})
+		require.NoError(t, err)
+		g, err := e.Group(1)
+		require.NoError(t, err)
+		require.NoError(t, g.AppendWait(context.Background(), storage.Write{HardState: &pb.HardState{Term: new(uint64(1))}}))
+		synctest.Wait()
+		shut.Store(true)
+		time.Sleep(100 * time.Millisecond) // the mark is under way
+		results, closed := make(chan error, 1), make(chan error)
+		require.NoError(t, g.Append(storage.Write{HardState: &pb.HardState{Term: new(uint64(2))}}, func(err error) { results <- err }))
+		go func() { closed <- e.Close() }()
+		synctest.Wait()
+		shut.Store(false)
+		require.NoError(t, <-closed)
+		require.Len(t, results, 1)
+		require.NoError(t, <-results)
 	})
 }

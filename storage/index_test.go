@@ -272,7 +272,7 @@ func heapBytes() float64 {
 // TestVersion1 reads segments that say nothing of indexes.
 func TestVersion1(t *testing.T) {
 	opts := indexOptions(vfs.NewMem())
-	d, err := openDirectory(opts.FS, "d", opts.Identity)
+	d, err := openDirectory("d", opts)
 	require.NoError(t, err)
 	meta, err := (&record{hardState: &pb.HardState{Term: new(uint64(3))}}).appendMeta(nil)
 	require.NoError(t, err)

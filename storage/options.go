@@ -37,6 +37,10 @@ type Options struct {
 	// Identity is the cluster and node that own the log.
 	Identity Identity
 
+	// Begun says that the directory had a log before. If no segment is there, Open does not begin another one, and returns
+	// a [DamageError]: a node without its log has forgotten its votes.
+	Begun bool
+
 	// FS is the file system; nil means the operating system's.
 	FS vfs.FS
 

@@ -152,10 +152,11 @@ func (e *Engine) take(block bool) (batch []*request, retry bool) {
 	return batch, retry
 }
 
-// run is the writer's goroutine.
+// run is the writer's goroutine. It ends with a round that began behind Close and found nothing to write: a write may have
+// come during the round before.
 func (e *Engine) run() {
 	defer close(e.stopped)
-	for e.round(true) || !e.closed() {
+	for closed := e.closed(); e.round(true) || !closed; closed = e.closed() {
 	}
 }
 

@@ -500,7 +500,7 @@ func TestServeRefusesDamage(t *testing.T) {
 	require.NoError(t, os.Rename(filepath.Join(a.data, "log"), away))
 	require.Contains(t, a.refused(), "has no log")
 	require.NoError(t, os.Mkdir(filepath.Join(a.data, "log"), 0o755))
-	require.Contains(t, a.refused(), "log and state machine do not fit together")
+	require.Contains(t, a.refused(), "is its disk mounted?")
 	require.NoError(t, os.RemoveAll(filepath.Join(a.data, "log")))
 	require.NoError(t, os.Rename(away, filepath.Join(a.data, "log")))
 

@@ -147,6 +147,9 @@ func Load(o Config) (*Book, error) {
 		return nil, fmt.Errorf("read the addresses of members: %w", err)
 	}
 	old, err := readBook(data)
+	if errors.Is(err, storage.ErrVersion) {
+		return nil, fmt.Errorf("read the addresses of members in %s: %w", b.path, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w: remove the file, and see that Options.Peers has the present address of a member", ErrDamaged, b.path, err)
 	}
@@ -183,7 +186,7 @@ func readBook(data []byte) (bookFile, error) {
 		return f, err
 	}
 	if f.Format != bookFormat {
-		return f, fmt.Errorf("it has format %d, this version reads %d: run the version that wrote it", f.Format, bookFormat)
+		return f, fmt.Errorf("%w: it has format %d, this version reads %d: run the version that wrote it", storage.ErrVersion, f.Format, bookFormat)
 	}
 	return f, f.check()
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/storage"
 )
 
 // factsOf draws facts of a few nodes, so that they meet.
@@ -43,6 +45,16 @@ func factsOf(t *rapid.T, label string) Facts {
 		}
 	}
 	return f
+}
+
+// A newer version's book must not be removed, as a damaged one: it knows the members that were removed.
+func TestBookOfANewerVersionIsNotDamaged(t *testing.T) {
+	c := Config{Cluster: 7, Node: 1, Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)}
+	text := fmt.Sprintf(`{"format":%d,"cluster":7,"node":1}`, bookFormat+1)
+	require.NoError(t, os.WriteFile(filepath.Join(c.Dir, FileName), fmt.Appendf(nil, "%s\n%08x\n", text, crc32.Checksum([]byte(text), castagnoli)), 0o600))
+	_, err := Load(c)
+	require.ErrorIs(t, err, storage.ErrVersion)
+	require.NotErrorIs(t, err, ErrDamaged)
 }
 
 // Facts may come late, twice and in any order: books that have heard the same are equal.

@@ -41,7 +41,7 @@ func (d *directory) restore(sm rawnode.StateMachine, in *reader) error {
 		Index: max(in.info.Index, 2), Term: 1, Voters: d.Voters,
 		Mark: replica.Mark(fmt.Appendf(nil, "restored %s cluster %d", in.info.ID, d.Cluster)),
 	}
-	if err := emptyState(sm, begin.Mark); err != nil {
+	if err := emptyState(sm, begin); err != nil {
 		return err
 	}
 	if err := d.open(); err != nil {
@@ -84,8 +84,8 @@ func (d *directory) emptyLog() error {
 	return nil
 }
 
-// emptyState returns an error unless there is no state, or that of an earlier attempt.
-func emptyState(sm rawnode.StateMachine, mark uint64) error {
+// emptyState returns an error unless there is no state, or that of an earlier attempt, with which no group has gone on.
+func emptyState(sm rawnode.StateMachine, begin replica.Refounding) error {
 	applied, host, err := sm.Load()
 	if err != nil {
 		return fmt.Errorf("load the state machine: %w", err)
@@ -93,7 +93,7 @@ func emptyState(sm rawnode.StateMachine, mark uint64) error {
 	if applied == 0 {
 		return nil
 	}
-	if f, err := replica.ReadFounded(host); err != nil || f.Mark != mark {
+	if f, err := replica.ReadFounded(host); err != nil || f.Mark != begin.Mark || applied != begin.Index {
 		return errors.Join(err, fmt.Errorf("%w: the state machine is at index %d: restore into an empty one, and an empty directory", rawnode.ErrState, applied))
 	}
 	return nil

@@ -21,7 +21,7 @@ func TestLostLogIsRememberedOverRestartsOfAllNodes(t *testing.T) {
 	for {
 		all[3].read(t)
 		all[3].stop(t)
-		for _, name := range []string{"log", "state"} {
+		for _, name := range []string{"log", "state", "addresses"} {
 			require.NoError(t, os.RemoveAll(filepath.Join(all[3].options.Dir, name)))
 		}
 		all[3].start(t)

@@ -22,6 +22,7 @@ import (
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
 	"github.com/weftraft/weft/rawnode/state"
+	"github.com/weftraft/weft/storage"
 )
 
 // misuse is a mistake, and what the caller is told.
@@ -148,6 +149,18 @@ var optionMistakes = []misuse{
 		require.NoError(t, os.WriteFile(filepath.Join(m.options.Dir, "addresses"), []byte("{}\nabc\n"), 0o600))
 		return ignore(weft.Open(m.options))
 	}, weft.ErrBook, "remove the file"},
+	{"a log whose disk is not mounted", func(t *testing.T, c *misused) error {
+		m := c.fresh(t)
+		m.start(t)
+		m.propose(t, "a line")
+		m.stop(t)
+		for _, name := range []string{"log", "state"} {
+			require.NoError(t, os.RemoveAll(filepath.Join(m.options.Dir, name)))
+		}
+		require.ErrorIs(t, ignore(weft.Open(m.options)), storage.ErrDamaged)
+		require.NoFileExists(t, filepath.Join(m.options.Dir, "log", "IDENTITY"))
+		return ignore(weft.Open(m.options))
+	}, storage.ErrDamaged, "is its disk mounted?"},
 }
 
 var groupMistakes = []misuse{
@@ -176,7 +189,7 @@ var groupMistakes = []misuse{
 		return c.group(t, 2, newJournal(t, t.TempDir()), weft.FirstMembers(1), weft.Joining())
 	}, weft.ErrInvalid, "contradict"},
 	{"a state machine that cannot be loaded", func(t *testing.T, c *misused) error { return c.group(t, 2, brokenLoad{newJournal(t, t.TempDir())}) }, errBroken, "load the state machine"},
-	{"a log that was deleted", func(t *testing.T, c *misused) error {
+	{"a log that was deleted, with the addresses", func(t *testing.T, c *misused) error {
 		m := c.fresh(t)
 		m.start(t)
 		for range 20 {
@@ -184,6 +197,7 @@ var groupMistakes = []misuse{
 		}
 		m.stop(t)
 		require.NoError(t, os.RemoveAll(filepath.Join(m.options.Dir, "log")))
+		require.NoError(t, os.Remove(filepath.Join(m.options.Dir, "addresses")))
 		n, err := weft.Open(m.options)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, n.Close(within(t))) }()

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -196,6 +197,16 @@ func TestDamagedSnapshotsAreRefusedAndNothingBegins(t *testing.T) {
 	require.NoError(t, restore(bytes.NewReader(whole)), "the failures have left nothing behind")
 	m.start(t)
 	require.Len(t, m.read(t), 20)
+	for range 20 {
+		m.propose(t, "a line behind the restore")
+	}
+	m.stop(t)
+
+	// The log is lost, and a script restores at each start: the state of a group that went on is none of an earlier attempt.
+	for _, name := range []string{"log", "addresses"} {
+		require.NoError(t, os.RemoveAll(filepath.Join(m.options.Dir, name)))
+	}
+	require.ErrorIs(t, restore(bytes.NewReader(whole)), rawnode.ErrState)
 }
 
 // A group that has taken no command has a snapshot, too.

@@ -125,7 +125,7 @@ func (m *Memory[M]) readHeader(r *frames.Reader) (meta rawnode.SnapshotMeta, err
 		return meta, fmt.Errorf("%w: it begins with a frame of kind %q, want a header", ErrDamaged, r.Kind)
 	}
 	if b[0] != frames.Version {
-		return meta, fmt.Errorf("%w: %d, this program reads %d", ErrVersion, b[0], frames.Version)
+		return meta, fmt.Errorf("%w: %d, this program reads %d: run the program that wrote it", ErrVersion, b[0], frames.Version)
 	}
 	meta.Index = binary.LittleEndian.Uint64(b[1:])
 	identity, b, ok := cutBytes(b[9:])

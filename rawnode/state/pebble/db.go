@@ -96,7 +96,7 @@ func (o Options) identify(p *pebble.DB) error {
 	case err != nil:
 		return err
 	case ok && (len(found) == 0 || found[0] != formatVersion):
-		return fmt.Errorf("%w: %x, this program reads %d", state.ErrVersion, found, formatVersion)
+		return fmt.Errorf("%w: %x, this program reads %d: run the program that wrote it", state.ErrVersion, found[:min(1, len(found))], formatVersion)
 	case ok && !bytes.Equal(found, want):
 		return fmt.Errorf("%w: of %q, this is %q; give the directory of this node", state.ErrIdentity, found[1:], want[1:])
 	case ok:

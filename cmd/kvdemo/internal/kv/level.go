@@ -78,9 +78,6 @@ func formatOf(level int) byte { return oldestFormat + byte(level) }
 // Upgrade makes the directory one that a kvdemo which does not know the level refuses,
 // durably. A node does that before it says that it knows the level.
 func (db *DB) Upgrade(level int) error {
-	if db.format.Load() >= uint32(formatOf(level)) {
-		return nil
-	}
 	return db.Try("upgrade the directory", func(p *pebble.DB) error {
 		if err := db.raise(p, level); err != nil {
 			return err

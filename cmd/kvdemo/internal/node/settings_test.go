@@ -127,6 +127,11 @@ func TestSurvivorIsAllThatTheLogHas(t *testing.T) {
 	_, err := OpenSurvivor(t.Context(), dir, t.TempDir(), false)
 	require.ErrorContains(t, err, "has no log")
 	require.NoDirExists(t, logDir(dir))
+	require.NoError(t, os.Mkdir(logDir(dir), 0o755))
+	for range 2 { // the first call has begun nothing
+		_, err = OpenSurvivor(t.Context(), dir, t.TempDir(), false)
+		require.ErrorIs(t, err, storage.ErrDamaged)
+	}
 
 	e, err := storage.Open(logDir(dir), storage.Options{Identity: storage.Identity{Cluster: 5, Node: 2}})
 	require.NoError(t, err)

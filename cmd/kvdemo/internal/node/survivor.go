@@ -54,7 +54,7 @@ func OpenSurvivor(ctx context.Context, data, scratch string, incomplete bool) (s
 	if _, err := os.Stat(logDir(data)); err != nil { // a new log would hide the loss from the next start of the node
 		return s, fmt.Errorf("%w: %s has no log, so nothing survived: %w", errSettings, data, err)
 	}
-	engine, err := storage.Open(logDir(data), storage.Options{Identity: storage.Identity{Cluster: s.Cluster, Node: s.Node}})
+	engine, err := storage.Open(logDir(data), storage.Options{Identity: storage.Identity{Cluster: s.Cluster, Node: s.Node}, Begun: true})
 	if err != nil {
 		return s, err
 	}
