@@ -252,7 +252,8 @@ func (w *writer) doom() {
 }
 
 // removePurged removes the files of doomed segments, the oldest first. If the file
-// system lacks room even for a removal, the engine tries again.
+// system lacks room even for a removal, or somebody reads in the segment, which may
+// last, the engine tries again.
 func (w *writer) removePurged() error {
 	spares := w.e.opts.Spares
 	if w.e.Stalled() != nil {
@@ -260,7 +261,11 @@ func (w *writer) removePurged() error {
 	}
 	for ; len(w.doomed) > 0; w.doomed = w.doomed[1:] {
 		s := w.doomed[0]
-		if err := s.close(); err != nil {
+		if !s.mu.TryLock() {
+			return nil
+		}
+		err := s.closeLocked()
+		if s.mu.Unlock(); err != nil {
 			return err
 		}
 		if err := w.dir.remove(s.number, s.allocated.Load(), spares); err != nil {

@@ -4,10 +4,15 @@
 package storage
 
 import (
+	"context"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/stretchr/testify/require"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -56,4 +61,48 @@ func TestMovedEntriesFitAFrame(t *testing.T) {
 		require.Len(t, slots, want, "from slot %d", i)
 		g.log.slots = g.log.slots[len(slots):]
 	}
+}
+
+// A read of an old segment hangs, while what is in the segment dies: the segment stays until the read ends, and all
+// groups go on to write.
+func TestPurgeWaitsForNoReader(t *testing.T) {
+	var armed atomic.Bool
+	hangs, free := make(chan struct{}), make(chan struct{})
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileReadAt && strings.HasSuffix(op.Path, ".seg") && armed.CompareAndSwap(true, false) {
+			close(hangs)
+			<-free
+		}
+		return nil
+	}))
+	e, err := Open("log", Options{FS: fs, Identity: Identity{Cluster: 1, Node: 1}, SegmentBytes: MinSegmentBytes, CacheBytes: -1})
+	require.NoError(t, err)
+	g, err := e.Group(1)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	last := uint64(0)
+	write := func(n int) {
+		for range n {
+			last++
+			require.NoError(t, g.AppendWait(ctx, Write{Entries: []*pb.Entry{{Term: new(uint64(1)), Index: new(last), Data: make([]byte, 1000)}}}))
+		}
+	}
+	write(20)
+	read := make(chan error, 1)
+	armed.Store(true)
+	go func() {
+		_, err := g.Entries(1, 3, 1<<20)
+		read <- err
+	}()
+	<-hangs
+	require.NoError(t, g.SetSnapshot(&pb.SnapshotMetadata{Index: new(last)}, nil))
+	require.NoError(t, g.Compact(last))
+	write(40)
+	require.Zero(t, e.Stats().Purged)
+	close(free)
+	require.NoError(t, <-read)
+	write(40)
+	require.NotZero(t, e.Stats().Purged)
+	require.NoError(t, e.Close())
 }

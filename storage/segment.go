@@ -48,6 +48,10 @@ func (s *segment) readAt(b []byte, off int64) error {
 func (s *segment) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.closeLocked()
+}
+
+func (s *segment) closeLocked() error {
 	if s.file == nil {
 		return nil
 	}
