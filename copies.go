@@ -22,6 +22,7 @@ import (
 
 // SnapshotInfo describes a snapshot of [Group.Snapshot].
 type SnapshotInfo struct {
+	// Format is the version of the file's format.
 	Format int `json:"weft_snapshot"`
 	// Cluster and Group are where the snapshot was made, and Index is the place in
 	// the log: the state has all entries up to Index, and no other.
@@ -34,8 +35,9 @@ type SnapshotInfo struct {
 
 // Snapshot writes the state of the group, as of one place in the log, while commands go
 // on. The state has everything that was acknowledged before the call. What is written
-// can be checked and restored by [Restore]. Any member can be asked; an error of w or of the
-// state machine leaves w with a part that Restore refuses.
+// can be checked and restored by [Restore]. Any member can be asked. After an error, which is a
+// [CallError] that wraps [ErrRefused], w has nothing, or a part that Restore refuses. If ctx has no
+// deadline, the wait for the state is bounded as in [Group.Propose], and the writing is not.
 func (g *Group) Snapshot(ctx context.Context, w io.Writer) (SnapshotInfo, error) {
 	if err := g.member(ctx); err != nil {
 		return SnapshotInfo{}, refused("snapshot", err)
@@ -171,11 +173,13 @@ func Restore(o Options, group uint64, sm StateMachine, r io.Reader, options ...G
 		return SnapshotInfo{}, invalid.Errorf("the state machine of group %d is nil", group)
 	case invalid.IsNil(r):
 		return SnapshotInfo{}, invalid.Errorf("the reader of the snapshot is nil")
-	case o.Join:
-		return SnapshotInfo{}, invalid.Errorf("Options.Join is set: a node that joins gets the state from the others, Restore is for the first members")
 	}
 	c, config, err := o.closed(group, options)
-	if err == nil {
+	switch {
+	case err != nil:
+	case o.Join || config.joins:
+		err = invalid.Errorf("Options.Join is set, or Joining: a node that joins gets the state from the others, Restore is for the first members")
+	default:
 		c.Voters, err = config.firstMembers(o.withDefaults())
 	}
 	if err != nil {
@@ -364,6 +368,6 @@ func (g *Group) awaitUses(ctx context.Context) error {
 	case <-done:
 		return nil
 	case <-time.After(front.Patience):
-		return fmt.Errorf("%w: Snapshot, which reads the state machine's view or writes: %w", ErrNotEnded, context.Cause(ctx))
+		return fmt.Errorf("%w: the state machine, in Query, Digest or Read of a view, or the writer of Snapshot: %w", ErrNotEnded, context.Cause(ctx))
 	}
 }

@@ -23,7 +23,7 @@ var (
 	// ErrInvalid wraps mistakes in options and arguments. Nothing was changed. A mistake in a setting of a package below, by
 	// Configure or in a read for example, wraps that package's ErrInvalid instead.
 	ErrInvalid = invalid.Err
-	// ErrClosed says that the node or the group is closed.
+	// ErrClosed says that the node is closed, or is being closed. Calls of a closed group wrap [ErrStopped].
 	ErrClosed = errors.New("weft: closed")
 	// ErrOpen says that a group is open at this node already.
 	ErrOpen = errors.New("weft: the group is open")

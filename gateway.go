@@ -44,6 +44,7 @@ func (o Options) validateGateway() (errs []error) {
 	}{
 		{"Dir", o.Dir != ""}, {"Join", o.Join}, {"LeaderWeight", o.LeaderWeight != 0},
 		{"ExitAfterHang", o.ExitAfterHang != 0}, {"ConfigureLog", o.ConfigureLog != nil},
+		{"CatchUpBytes", o.CatchUpBytes != defaultCatchUp}, {"Balance", o.Balance != defaultBalance},
 	} {
 		if set.set {
 			bad("%s is set, and a gateway has none: leave it", set.field)

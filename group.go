@@ -88,7 +88,7 @@ func (g *Group) Host() *rawnode.Host { return g.host }
 
 // SetLeaderWeight changes this node's weight as a leader of the group, until the group is closed, and is otherwise as
 // [Options].LeaderWeight; 0 means the node's weight. With [Configure] the setting ReplicaConfig.LeaderWeight holds
-// from the start.
+// from the start. After Close the error is [ErrStopped].
 func (g *Group) SetLeaderWeight(weight int) error {
 	if g == nil {
 		return invalid.Errorf("the group is nil: look at the error of Node.Group")
@@ -96,10 +96,11 @@ func (g *Group) SetLeaderWeight(weight int) error {
 	if g.gateway != nil {
 		return noReplica(g.node.options)
 	}
-	if err := g.host.SetLeaderWeight(weight); err != nil {
+	err := g.host.SetLeaderWeight(weight)
+	if errors.Is(err, rawnode.ErrInvalid) {
 		return invalid.Errorf("%w", err)
 	}
-	return nil
+	return err
 }
 
 // Leader returns the id of the leader that this node knows, or 0.
@@ -197,9 +198,9 @@ func (g *Group) SetResponders(ctx context.Context, wanted []leases.Want, tuner .
 	return g.host.SetResponders(ctx, wanted, tuner...)
 }
 
-// Close ends the group at this node: it refuses new calls, lets those under way end, hands
-// leadership over, and stops. The group may then be opened again. For ctx and
-// [ErrNotEnded] see [Node.Close].
+// Close ends the group at this node: it refuses new calls, lets those under way end (at a gateway it cuts
+// them short), hands leadership over, and stops. The group may then be opened again. For ctx, [ErrNotEnded] and a second
+// call see [Node.Close].
 func (g *Group) Close(ctx context.Context) error {
 	if err := g.usable(ctx); err != nil {
 		return err
@@ -241,8 +242,8 @@ func (g *Group) closed() {
 // acknowledged, anywhere, before the call: a read of the state machine that follows is
 // linearizable. Options ask for less, or for another way to the same.
 //
-// An error is a [CallError] that wraps [ErrRefused]. A node that was removed gives [Local]
-// reads alone, and refuses all others with [ErrRemoved].
+// An error is a [CallError] that wraps [ErrRefused]; for ctx see [Group.Propose]. A node that was
+// removed gives [Local] reads alone, and refuses all others with [ErrRemoved].
 func (g *Group) Read(ctx context.Context, options ...ReadOption) (ReadResult, error) {
 	if err := g.replicated(ctx); err != nil {
 		return ReadResult{}, refused("read", err)
@@ -278,7 +279,8 @@ type Replicated[M state.Machine] struct {
 
 // View calls f with the state, as of no earlier than the call: everything that was
 // acknowledged before, anywhere, is there, unless options ask for less. f must neither change
-// the state nor keep a part of it.
+// the state, keep a part of it, nor call the group. After an error, as of Read, f was not called.
+// While the state machine is busy View waits, without end if ctx has none.
 func (r *Replicated[M]) View(ctx context.Context, f func(M), options ...ReadOption) error {
 	if r == nil {
 		return refused("read", invalid.Errorf("the group is nil: look at the error of Replicate"))
@@ -329,8 +331,7 @@ func (c *changes) channel() <-chan struct{} {
 
 // Wait returns as soon as until reports true of the state: now, as [Replicated.View] with the same
 // options would see it, or after a later batch of commands. until is called at most once for each batch;
-// it must neither change the state nor keep a part of it. An intermediate state may be
-// missed if commands come faster than until returns.
+// it keeps to the rules of View. An intermediate state may be missed if commands come faster than until returns.
 //
 // The error is that of a read, or wraps [ErrRefused] and ctx's cause once ctx has ended, or says that the group was
 // closed or has failed, or that this node was removed.
@@ -425,7 +426,7 @@ func (g *Group) Watch(ctx context.Context) (<-chan State, error) {
 	return states, nil
 }
 
-// State returns the present state. CaughtUp is false: only Watch finds out.
+// State returns the present state. At a node CaughtUp is false, because only Watch finds out.
 func (g *Group) State() State { return (&watch{g: g}).look() }
 
 // watch is one call of Watch.

@@ -76,10 +76,9 @@ func (n *Node) address(id uint64) string {
 	return n.book.Address(id)
 }
 
-// AddLearner adds a node that gets the state and has no vote. The node is started with
-// [Options.Join], before or after. A node that is a learner already gets the address, if
-// that is new. Nothing is added, and the error wraps [ErrRemoved], if the node was removed
-// before.
+// AddLearner adds a node that gets the state and has no vote. The node is started with [Options.Join], before or after. A node
+// that is a learner already gets the address, if that is new; a voter is refused ([ErrInvalid]), and a node that was removed before
+// ([ErrRemoved]).
 func (g *Group) AddLearner(ctx context.Context, id uint64, address string) error {
 	return g.change(ctx, fmt.Sprintf("add learner %d", id), func(ctx context.Context) error {
 		return g.addLearner(ctx, id, address)
@@ -89,8 +88,13 @@ func (g *Group) AddLearner(ctx context.Context, id uint64, address string) error
 // AddVoter adds a node that votes: first as a learner, and, once it has the state, with a vote. If ctx ends meanwhile, the node
 // stays a learner, and [Group.Promote] goes on. As for each change of members, a ctx without a deadline ends after a minute (a
 // large state needs more), and a node that cannot write refuses what is left to do, at once as it refuses a command ([ErrStalled]).
+// A further call does nothing if the node votes at this address; a voter at another address is refused ([ErrInvalid]).
 func (g *Group) AddVoter(ctx context.Context, id uint64, address string) error {
 	return g.change(ctx, fmt.Sprintf("add voter %d", id), func(ctx context.Context) error {
+		conf, err := g.present(ctx)
+		if err != nil || slices.Contains(conf.GetVoters(), id) && g.node.address(id) == address {
+			return err
+		}
 		if err := g.addLearner(ctx, id, address); err != nil {
 			return err
 		}
@@ -105,15 +109,13 @@ func (g *Group) Promote(ctx context.Context, id uint64) error {
 	})
 }
 
-// Remove removes a member, which never comes back under its id. A leader that is to be removed
-// hands over first. The change is refused ([ErrUnsafeChange]) if too few of the voters
-// that stay can be reached.
+// Remove removes a member, which never comes back under its id. A leader that is to be removed hands over first. The change is
+// refused ([ErrUnsafeChange]) if too few of the voters that stay can be reached.
 func (g *Group) Remove(ctx context.Context, id uint64) error {
 	return g.remove(ctx, id, (*rawnode.Host).ProposeConfChange)
 }
 
-// ForceRemove is Remove without the refusal ([ErrUnsafeChange]): the voters that stay may be too few
-// that are reached, and the group then takes no more commands.
+// ForceRemove is Remove without the refusal ([ErrUnsafeChange]): if too few voters can be reached, the group takes no more commands.
 func (g *Group) ForceRemove(ctx context.Context, id uint64) error {
 	return g.remove(ctx, id, (*rawnode.Host).ForceConfChange)
 }
@@ -145,10 +147,10 @@ func (g *Group) remove(ctx context.Context, id uint64, propose proposeChange) er
 	})
 }
 
-// Replace puts a new node in the place of a member: the new one is added as a learner, and, once
-// it has the state, one change gives it the vote and removes the old one. If ctx ends meanwhile, the
-// new one stays a learner, and a second Replace goes on. A learner is replaced by a learner. A new
-// node that votes already is refused ([ErrInvalid]), unless an earlier call has removed the old one.
+// Replace puts a new node in the place of a member: the new one is added as a learner, and, once it has the state, one change gives it
+// the vote and removes the old one. If ctx ends meanwhile, the new one stays a learner, and a second Replace goes on. A learner is
+// replaced by a learner. A new node that votes already is refused ([ErrInvalid]), unless an earlier call has removed the old one; once
+// the old one is out, so is a learner ([ErrNotMember]), and Promote gives it the vote that the old one may have had.
 func (g *Group) Replace(ctx context.Context, old, id uint64, address string) error {
 	return g.change(ctx, fmt.Sprintf("replace %d by %d", old, id), func(ctx context.Context) error {
 		conf, err := g.settled(ctx)
@@ -158,7 +160,7 @@ func (g *Group) Replace(ctx context.Context, old, id uint64, address string) err
 		switch {
 		case old == id:
 			return refused("replace", invalid.Errorf("the old and the new node are both %d: the new one has an id that was never used", id))
-		case !members.Has(conf, old) && members.Has(conf, id) && g.barred(old):
+		case !members.Has(conf, old) && members.Votes(conf, id) && g.barred(old):
 			return nil // by an earlier call
 		case !members.Has(conf, old):
 			return refused("replace", fmt.Errorf("%w: node %d, the members are %v", ErrNotMember, old, members.IDs(conf)))
@@ -179,10 +181,9 @@ func (g *Group) Replace(ctx context.Context, old, id uint64, address string) err
 	})
 }
 
-// SetAddress says where a member is from now on. A node that is started with another
-// [Options.Advertise] or [Options.Listen] says so by itself; SetAddress is for a member
-// that cannot, and for nodes whose Options.Peers have changed, to a wrong address. A member's own word counts as newer if this
-// node has not heard it yet: Members tells, and a further call then counts.
+// SetAddress says where a member is from now on. A node that is started with another [Options.Advertise] or [Options.Listen] says so
+// by itself; SetAddress is for a member that cannot, and for nodes whose Options.Peers have changed, to a wrong address. If the
+// member has named an address that this node has not heard of yet, the member's counts: look at Members, and call again.
 func (g *Group) SetAddress(ctx context.Context, id uint64, address string) error {
 	return g.change(ctx, fmt.Sprintf("set the address of %d", id), func(ctx context.Context) error {
 		conf, err := g.present(ctx)
@@ -282,9 +283,8 @@ func step(typ pb.ConfChangeType, id uint64) *pb.ConfChangeSingle {
 	return &pb.ConfChangeSingle{Type: typ.Enum(), NodeId: new(id)}
 }
 
-// alter changes the configuration and waits until the change is over. What the leader
-// finds unsafe, as a new member lacks entries or has not answered, is asked again, each tick,
-// until ctx ends.
+// alter changes the configuration and waits until the change is over. What the leader finds unsafe, as a new member lacks entries
+// or has not answered, is asked again, each tick, until ctx ends.
 func (g *Group) alter(ctx context.Context, steps ...*pb.ConfChangeSingle) error {
 	var unsafe error
 	for {

@@ -276,9 +276,9 @@ func (g *Group) votersOfLeader() []uint64 {
 	return members.Voters(s.Members)
 }
 
-// Group opens a group at this node. Its state is that of the state machine, brought up to date
-// from the log. At a gateway there is no state, and sm is nil. A group that has no log yet begins with [Options.Peers] as its voters, unless
-// the node joins. The state machine is the caller's to close, after the group or the node.
+// Group opens a group at this node, by its id, 1 or more. Its state is that of the state machine, brought up to date from the log. At a
+// gateway there is no state, and sm is nil. A group that has no log yet begins with [Options.Peers] as its voters, unless the node joins.
+// The state machine is the caller's to close, after the group or the node.
 //
 // Group waits for the state machine's Load and for the log, however long these take, because a large
 // state may rightly take minutes; a wait of 10 s is logged, and [Node.Close] does not wait for longer than its

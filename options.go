@@ -365,11 +365,15 @@ func FirstMembers(ids ...uint64) GroupOption {
 func Joining() GroupOption { return func(c *groupConfig) { c.joins = true } }
 
 // CompareEvery sets how often the replicas of the group are compared, if the state machine is
-// [Comparable]: 0 means 1 min, and less than 0 never. The leader's setting counts. Nothing is compared
+// [Comparable]: 1 ms or more; 0 means 1 min, and less than 0 never. The leader's setting counts. Nothing is compared
 // while there are no commands, and after a comparison for which the state was read for long, the leader
 // waits 100 times as long.
 func CompareEvery(interval time.Duration) GroupOption {
-	return func(c *groupConfig) { c.compareEvery = interval }
+	return func(c *groupConfig) {
+		if c.compareEvery = interval; interval > 0 && interval < time.Millisecond { // a number without a unit is nanoseconds
+			c.errs = append(c.errs, invalid.Errorf("CompareEvery is %v, want 1ms or more, 0 for 1m, or less than 0 for never", interval))
+		}
+	}
 }
 
 // Configure lets f change any setting of the group's host, except for log, transport, state machine, first
@@ -444,6 +448,8 @@ func (c *groupConfig) firstMembers(o Options) ([]uint64, error) {
 		return slices.Sorted(maps.Keys(o.Peers)), nil
 	case slices.ContainsFunc(c.first, func(id uint64) bool { return id == 0 || id > MaxID }):
 		return nil, invalid.Errorf("FirstMembers are %v, want ids of 1 to %d", c.first, uint64(MaxID))
+	case len(slices.Compact(slices.Sorted(slices.Values(c.first)))) < len(c.first):
+		return nil, invalid.Errorf("FirstMembers are %v, want each id once", c.first)
 	case !slices.Contains(c.first, o.ID):
 		return nil, invalid.Errorf("FirstMembers %v lack this node (%d): name the same first members at all of them, or open the group with Joining", c.first, o.ID)
 	}
@@ -504,7 +510,7 @@ func sessionsOf(options []GroupOption) *session.Limits {
 }
 
 // ReadOption says how fresh the state must be that a read sees, or which keys the read looks
-// at. Without options a read is linearizable.
+// at. Without options a read is linearizable. Of several policies the last counts.
 type ReadOption func(*rawnode.ReadOptions)
 
 func policy(p rawnode.ReadPolicy) ReadOption {
@@ -521,8 +527,8 @@ func LeaderLease() ReadOption { return policy(rawnode.LeaderLease{}) }
 // Quorum is [rawnode.QuorumRead]: linearizable, without the leader.
 func Quorum() ReadOption { return policy(rawnode.QuorumRead{}) }
 
-// Stale is [rawnode.BoundedStaleness]: everything that was acknowledged up to age before the
-// read.
+// Stale is [rawnode.BoundedStaleness]: everything that was acknowledged up to age, more than 0,
+// before the read.
 func Stale(age time.Duration) ReadOption { return policy(rawnode.BoundedStaleness{Max: age}) }
 
 // Local is [rawnode.Local]: what this node has applied, however old.

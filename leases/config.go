@@ -12,7 +12,8 @@ import (
 
 // Config is the settings of leases at one node. The nodes of a group should have the
 // same settings, but for ID and Boot. Reads are safe with different durations, as
-// long as DriftPPM and Resolution hold for the clocks of all nodes.
+// long as DriftPPM and Resolution hold for the clocks of all nodes. No duration is more
+// than an hour.
 type Config struct {
 	// ID is the node's own; not 0.
 	ID NodeID
@@ -27,7 +28,8 @@ type Config struct {
 	// lowered, Quarantine is the longest Lease of earlier runs, until a run has outlived
 	// its quarantine: a promise may be older than the run before.
 	Quarantine time.Duration
-	// Heartbeat is how often leases are renewed; 0 means 100 ms.
+	// Heartbeat is how often leases are renewed; 0 means 100 ms. At most a third of Lease
+	// and of ElectionTimeout, less what drift takes off.
 	Heartbeat time.Duration
 	// Fail is the time for which a responder may keep a write waiting, or leave the
 	// leader's requests unanswered, before the leader removes it; 0 means 500 ms.

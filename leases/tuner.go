@@ -16,7 +16,8 @@ type TunerConfig struct {
 	// Window is how often the tuner decides, and after how long half of what was
 	// counted is forgotten; 0 means 10 s.
 	Window time.Duration
-	// Spans is of how many spans reads and writes are counted at most; 0 means 1024.
+	// Spans bounds the spans of which reads and writes are counted, 1 to 1,048,576; 0
+	// means 1024.
 	Spans int
 	// Least is how many reads and writes of a span there are before anything is
 	// decided about it; 0 means 100.

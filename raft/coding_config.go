@@ -50,8 +50,9 @@ const (
 // A committed entry survives as many failures as without coding, because an entry
 // commits only when any majority can restore its payload.
 type Coding struct {
-	// Threshold is the size, in bytes, from which payloads are coded. 0 means
-	// [DefaultCodingThreshold].
+	// Threshold is the size, in bytes, from which payloads are coded, at most
+	// [ecraft.MaxPayload]; 0 means [DefaultCodingThreshold]. A payload that ends within
+	// ClearPrefix is never coded.
 	Threshold int
 	// Policy chooses how many units of an entry each follower gets. nil means
 	// [adaptive.New] if Config.Clock is set, and otherwise [ecraft.Levelled], which

@@ -56,11 +56,13 @@ type Leases struct {
 	// lease at the moment, or what it has to wait for is not committed, before it goes
 	// to the leader; 0 means Heartbeat.
 	Hold time.Duration
-	// DriftPPM bounds the rates of the clocks of all members, in microseconds a second;
-	// 0 means 1000. If Config.Clock has a method Fit() error, as that of
+	// DriftPPM bounds the rates of the clocks of all members, in microseconds a second,
+	// at most 250,000; 0 means 1000. If Config.Clock has a method Fit() error, as that of
 	// [github.com/weftraft/weft/leases/clock.Watched], it is asked at each tick, and while it
-	// returns an error the node answers no read by a lease and grants none. Resolution is how far a reading may be behind the clock; 0 means 1 ms.
-	DriftPPM   int
+	// returns an error the node answers no read by a lease and grants none.
+	DriftPPM int
+	// Resolution is how far a reading may be behind the clock; 0 means 1 ms. Like Lease, Quarantine, Fail and
+	// ElectionTick-1 ticks, it is at most an hour.
 	Resolution time.Duration
 	// Notes turns on early accept notes: nodes tell responders, too, what they hold,
 	// and a responder knows half a round trip sooner what is committed. Reads at the leader

@@ -14,8 +14,9 @@ import (
 var ErrStopped = errors.New("raft: stopped")
 
 // Node is a [RawNode] in a goroutine of its own. Its methods may be called from several
-// goroutines. Methods with a context give up when the context ends; no method blocks
-// once the node is stopped.
+// goroutines. Methods with a context give up when the context ends, and what they asked
+// for may happen all the same. No method blocks once the node is stopped: the error is
+// [ErrStopped].
 type Node interface {
 	// Tick counts one tick. Tick does not block: a node more than 128 ticks behind
 	// misses some.

@@ -82,8 +82,7 @@ type Receiver interface {
 // Config configures a [Host]. StateMachine, Transport, and in Replica the ID and
 // the Log, must be set.
 type Config struct {
-	// Replica configures the decisions of the host. New sets Applied, HostState and, if Boot is 0,
-	// Boot (from the wall clock).
+	// Replica configures the decisions of the host. If its Boot is 0, New sets Boot from the wall clock.
 	Replica ReplicaConfig
 	// StateMachine is the replicated state. The host does not close it.
 	StateMachine StateMachine
@@ -94,9 +93,9 @@ type Config struct {
 	// TickInterval is the length of a tick, 1 ms to 1 h; 0 means 100 ms. An election begins
 	// after Replica.ElectionTick to twice as many ticks without a leader.
 	TickInterval time.Duration
-	// DefaultTimeout ends calls whose context has no deadline, after a year at most; 0 means 10 s.
+	// DefaultTimeout, at most a year, ends calls whose context has no deadline; 0 means 10 s.
 	DefaultTimeout time.Duration
-	// ChunkBytes is the size of the pieces in which snapshots are sent; 0 means 256 KiB.
+	// ChunkBytes is the size of the pieces in which snapshots are sent, at most 48 MiB; 0 means 256 KiB.
 	ChunkBytes int
 	// SnapshotTimeout is the time for which either end of a snapshot waits for the other end: a
 	// state machine must take the next chunk within SnapshotTimeout, and return within

@@ -56,7 +56,7 @@ type ReplicaConfig struct {
 	// NoPreVote and NoCheckQuorum switch off PreVote and CheckQuorum, which are on by default.
 	NoPreVote, NoCheckQuorum bool
 
-	// MaxCommandBytes bounds one command; 0 means 8 MiB.
+	// MaxCommandBytes bounds one command; at most 48 MiB and MaxQueueBytes. 0 means 8 MiB.
 	MaxCommandBytes int
 	// MaxBatchBytes bounds the commands that share an entry, unless a single command is larger; at most 48 MiB. 0
 	// means 256 KiB.
@@ -78,7 +78,7 @@ type ReplicaConfig struct {
 	// LeaderWeight is this node's weight as a leader of this group, in place of the weight of
 	// Placement: 1 to 1000; 0 means the weight of Placement, and less than 0 the weight 0.
 	LeaderWeight int
-	// MaxBatches bounds the batches under way; 0 means 256.
+	// MaxBatches bounds the batches under way; at most 1,048,576. 0 means 256.
 	MaxBatches int
 
 	// EagerBatches is the number of batches under way at which the next batch waits until the batch
@@ -90,7 +90,7 @@ type ReplicaConfig struct {
 	// MaxAppendBytes bounds the entries of one message; 0 means 1 MiB.
 	MaxAppendBytes int
 	// MaxInflightMsgs and MaxInflightBytes bound the appends under way to one follower; 0 means 256
-	// and 32 MiB.
+	// and 32 MiB. MaxInflightBytes is at least MaxAppendBytes.
 	MaxInflightMsgs  int
 	MaxInflightBytes int
 	// MaxUncommittedBytes bounds the leader's uncommitted entries; 0 means 128 MiB.

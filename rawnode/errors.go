@@ -75,7 +75,7 @@ var (
 	// same id. The error gives the remedy.
 	ErrLogLost = replica.ErrLogLost
 	// ErrFirstMembers says that another node began the group of this number with other first
-	// members: the lists Config.Peers of the two nodes differ. The error has both lists, and the
+	// members: the lists ReplicaConfig.Peers of the two nodes differ. The error has both lists, and the
 	// remedy.
 	ErrFirstMembers = replica.ErrFirstMembers
 	// ErrSettings says that this node and another member have settings that do not fit each other. The

@@ -20,6 +20,7 @@ import (
 
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
 	"github.com/weftraft/weft/storage"
@@ -145,6 +146,23 @@ func TestPartsOfDifferentOwnersAreRefused(t *testing.T) {
 		last, err := log.LastIndex()
 		require.NoError(t, err)
 		require.Zero(t, last, "a refused host begins no log")
+	}
+}
+
+// A log that has begun keeps its first members, so a mistake of coding or leases is found earlier.
+func TestMistakesOfCodingAndLeasesBeginNoLog(t *testing.T) {
+	log, tr := openGroup(t, openEngine(t, 9, 1), 1), openTransport(t, 9, 1)
+	for want, r := range map[string]rawnode.ReplicaConfig{
+		"Coding.Memory is 1 bytes": {Coding: &raft.Coding{Memory: 1}},
+		"Lease is -1ns":            {Leases: &raft.Leases{Lease: -1}},
+	} {
+		r.ID, r.Group, r.Log, r.Peers = 1, 1, log, []uint64{1}
+		_, err := rawnode.New(rawnode.Config{Replica: r, StateMachine: newCounts(10), Transport: tr, TickInterval: hostTick})
+		require.ErrorIs(t, err, rawnode.ErrInvalid)
+		require.ErrorContains(t, err, want)
+		last, err := log.LastIndex()
+		require.NoError(t, err)
+		require.Zero(t, last, want)
 	}
 }
 

@@ -85,7 +85,8 @@ func NewPlacement(cfg PlacementConfig) (*Placement, error) {
 }
 
 // SetLeaderWeight changes this node's weight as a leader of the group, until the host stops: 0 means the
-// weight of the node, and less than 0 the weight 0. The host must have a Placement.
+// weight of the node, and less than 0 the weight 0. The error is [ErrInvalid], also for a host without a Placement,
+// or that of a host that has ended.
 func (h *Host) SetLeaderWeight(weight int) error {
 	if err := placement.CheckWeight("the weight", weight); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -93,6 +94,8 @@ func (h *Host) SetLeaderWeight(weight int) error {
 	if h.cfg.Replica.Placement == nil {
 		return fmt.Errorf("%w: ReplicaConfig.Placement is nil, want the node's, for a weight", ErrInvalid)
 	}
-	h.inbox.post(func(r *replica.Replica) { r.SetLeaderWeight(weight) })
+	if !h.inbox.post(func(r *replica.Replica) { r.SetLeaderWeight(weight) }) {
+		return h.gone()
+	}
 	return nil
 }

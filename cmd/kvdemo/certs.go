@@ -78,7 +78,7 @@ func newCerts() *cobra.Command {
 	flags.Uint64Var(&cluster, "cluster", 1, "number of the cluster, 1 or more")
 	flags.StringVar(&nodes, "nodes", "", "ids of nodes, separated by commas")
 	flags.StringVar(&clients, "clients", "", "names of clients, of small letters, digits and dashes, separated by commas")
-	flags.StringVar(&admins, "admins", "", "names of clients that may also change the cluster (member, transfer, snapshot), separated by commas")
+	flags.StringVar(&admins, "admins", "", "names of clients that may also use the commands for operators (member, roster, transfer, snapshot, backup, log-level, leader-weight), separated by commas")
 	flags.StringSliceVar(&hosts, "hosts", nil, "names and addresses of the nodes' machines, for other programs; kvdemo does not look at them")
 	flags.BoolVar(&missing, "missing", false, "make only what is not in DIRECTORY yet, and succeed if all is there: for a service that runs at each start")
 	flags.IntVar(&days, "days", 365, fmt.Sprintf("how long they are good, 1 to %d", maxDays))

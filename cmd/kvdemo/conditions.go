@@ -113,7 +113,7 @@ func (r watchResult) String() string {
 func newWatch() *cobra.Command {
 	f := clientFlags{timeout: time.Hour}
 	var after uint64
-	var count int
+	var count uint
 	cmd := &cobra.Command{
 		Use:   "watch PREFIX",
 		Short: "Print changes of the keys that begin with PREFIX",
@@ -124,7 +124,7 @@ func newWatch() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}
 	cmd.Flags().Uint64Var(&after, "after", 0, "begin behind this revision, such as put prints, of a cluster with one group (0: now)")
-	cmd.Flags().IntVar(&count, "count", 0, "end after so many changes (0: go on until --timeout)")
+	cmd.Flags().UintVar(&count, "count", 0, "end after so many changes (0: go on until --timeout)")
 	return f.runs(cmd, func(ctx context.Context, c *client.Client, args []string) error {
 		return watchKeys(ctx, cmd, &f, c, args[0], after, count)
 	})
@@ -134,7 +134,7 @@ func newWatch() *cobra.Command {
 var errEnough = errors.New("enough")
 
 // watchKeys prints events until there are enough, or the time is up.
-func watchKeys(ctx context.Context, cmd *cobra.Command, f *clientFlags, c *client.Client, prefix string, after uint64, count int) error {
+func watchKeys(ctx context.Context, cmd *cobra.Command, f *clientFlags, c *client.Client, prefix string, after uint64, count uint) error {
 	var from []*kvpb.Position
 	if after > 0 {
 		from = []*kvpb.Position{{Group: 1, Revision: after}}

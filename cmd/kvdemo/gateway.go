@@ -44,7 +44,7 @@ func newGateway() *cobra.Command {
 	flags.StringVar(&f.peers, "peers", "", "nodes of the cluster, id=host:port,...; the others are learned from these")
 	flags.StringVar(&f.cfg.Listen, "listen", "", "where to listen for nodes")
 	flags.StringVar(&f.cfg.Advertise, "advertise", "", "where nodes reach the gateway (default: --listen)")
-	flags.StringVar(&f.cfg.Zone, "zone", "", "where this gateway stands, such as a data centre: its results come from a node there, if one is no leader (default: not said)")
+	flags.StringVar(&f.cfg.Zone, "zone", "", "where this gateway stands, such as a data centre, in at most 64 bytes: its results come from a node there, if one is no leader (default: not said)")
 	flags.StringVar(&f.cfg.HTTPListen, "http-listen", "", "where to serve /metrics, /livez and /readyz over HTTP (default: nowhere)")
 	addTLS(cmd, &f.cfg.TLS, "nodes and clients need certificates of the same authority then", false)
 	flags.DurationVar(&f.cfg.Tick, "tick", 50*time.Millisecond, fmt.Sprintf("the gateway's clock, %v to %v, as at the nodes", node.MinTick, node.MaxTick))

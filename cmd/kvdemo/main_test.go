@@ -119,6 +119,7 @@ func TestBadCommandLines(t *testing.T) {
 		{[]string{"member", "add", "4", "h"}, exitUsage, []string{`address "h": want host:port`}},
 		{[]string{"member", "remove"}, exitUsage, []string{"remove: accepts 1 arg(s), received 0; want kvdemo member remove ID"}},
 		{[]string{"member", "nonsense"}, exitUsage, []string{"nonsense"}},
+		{[]string{"watch", "a", "--count", "-1"}, exitUsage, []string{`--count: "-1", want 0 to`}},
 		{[]string{"transfer", "0"}, exitUsage, []string{`node id "0", want a number of 1 or more`}},
 		{[]string{"get", "k", "--policy", "x"}, exitUsage, []string{`--policy: policy "x", want default, local, leader, quorum, stale or stale:ENTRIES/AGE`}},
 		{[]string{"get", "k", "--policy", "stale:0/0s"}, exitUsage, []string{"allows nothing to be missing"}},

@@ -51,7 +51,7 @@ func newServe() *cobra.Command {
 		Short: "Run one node, until SIGTERM or SIGINT",
 		Long: "serve runs one node. All first nodes of a cluster are given the same --cluster, --peers and\n" +
 			"--groups. One that comes later is started with --join and the members there are then, and\n" +
-			"added with: kvdemo member add. A data directory belongs to one node for ever; a node whose\n" +
+			"added with: kvdemo member add. A data directory belongs to one node; a node whose\n" +
 			"directory got lost must not come back under its old id. SIGHUP, as of a terminal that is\n" +
 			"closed, does not end a node; the files of certificates are read again as they change.\n\n" +
 			"Each flag can be a line in the file of --config, or in the environment, such as\n" +
@@ -86,24 +86,24 @@ func newServe() *cobra.Command {
 	flags.StringVar(&f.cfg.Listen, "listen", "", "where to listen for peers (default: this node's address in --peers)")
 	f.add(flags)
 	flags.BoolVar(&f.cfg.Join, "join", false, "this node is new in a cluster that runs: wait for member add")
-	flags.IntVar(&f.cfg.Groups, "groups", 1, fmt.Sprintf("Raft groups that share the keys, 1 to %d, the same at all nodes for ever", node.MaxGroups))
+	flags.IntVar(&f.cfg.Groups, "groups", 1, fmt.Sprintf("Raft groups that share the keys, 1 to %d, the same at all nodes and at each start", node.MaxGroups))
 	flags.StringVar(&f.cfg.HTTPListen, "http-listen", "", "where to serve /metrics, /livez, /readyz and a page to watch, /page/, over HTTP (default: nowhere)")
 	flags.StringVar(&f.httpPeers, "http-peers", "", "the --http-listen of the nodes, id=host:port,...: the page shows them, too")
 	flags.StringVar(&f.cfg.Data, "data", "", "directory of this node's data, made if there is none")
 	addTLS(cmd, &f.cfg.TLS, "peers and clients need certificates of the same authority then", false)
 	addTuning(cmd, &f.cfg)
 	addLeases(cmd, &f.cfg)
-	flags.Int64Var(&f.cfg.CatchUpBytes, "catch-up-bytes", 0, "bytes of snapshots and missed entries under way, of all groups, in each direction; the most urgent go first (default: 64 MiB)")
+	flags.Int64Var(&f.cfg.CatchUpBytes, "catch-up-bytes", 0, "bytes of snapshots and missed entries under way, 1 or more, of all groups, in each direction; the most urgent go first (default: 64 MiB)")
 	flags.Uint64Var(&f.cfg.RetainBytes, "retain-bytes", node.DefaultRetainBytes, "bytes of log to keep for followers that lag, 1 or more; one that lags more gets a snapshot")
 	flags.DurationVar(&f.cfg.FlushInterval, "flush-interval", node.DefaultFlushInterval, "how often an idle node makes its state durable, more than 0")
-	flags.DurationVar(&f.cfg.ExitAfterHang, "exit-after-hang", 0, "end the process when no write to the log has ended for so long although some wait: a supervisor can move the node; 1m is usual (0: never)")
-	flags.DurationVar(&f.cfg.BalanceInterval, "balance-interval", node.DefaultBalanceInterval, "how often a node with several groups hands over some if it leads too many (0: never)")
+	flags.DurationVar(&f.cfg.ExitAfterHang, "exit-after-hang", 0, "end the process when no write to the log has ended for so long although some wait: a supervisor can move the node; 1m is usual, 1ms the least (0: never)")
+	flags.DurationVar(&f.cfg.BalanceInterval, "balance-interval", node.DefaultBalanceInterval, "how often a node with several groups hands over some if it leads too many, 1ms or more (0: never)")
 	flags.UintVar(&f.weight, "leader-weight", rawnode.DefaultLeaderWeight, "how much rather this node leads than others, 0 to 1000; 0: only if no other can; kvdemo leader-weight changes it while the node runs")
 	flags.StringVar((*string)(&f.cfg.StuckDisk), "stuck-disk", "", "a file, for experiments: while it exists and is empty, what this node writes to --data waits, as on a disk that is stuck; while it holds a time, such as 20ms, each sync takes so much longer (default: none)")
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error; kvdemo log-level changes it while the node runs")
 	flags.BoolVar(&f.exitWithStdin, "exit-with-stdin", false, "stop when standard input ends: for a parent process")
 	flags.BoolVar(&f.orders, "orders", false, "stop when standard input ends, and take orders from its lines: for the demo")
-	flags.StringVar(&f.cfg.Zone, "zone", "", "where this node stands, such as a data centre: a leader sends whole entries once into each other zone, and a member there passes them on (default: not said)")
+	flags.StringVar(&f.cfg.Zone, "zone", "", "where this node stands, such as a data centre, in at most 64 bytes: a leader sends whole entries once into each other zone, and a member there passes them on (default: not said)")
 	_ = flags.MarkHidden("orders") // there is such a flag
 	addSettings(cmd)
 	return cmd

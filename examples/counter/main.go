@@ -33,7 +33,7 @@ func (c counters) Read(r io.Reader) error  { return json.NewDecoder(r).Decode(&c
 func main() {
 	id := flag.Uint64("id", 1, "this node: 1, 2 or 3")
 	flag.Parse()
-	dir := fmt.Sprint("data/", *id)
+	dir := fmt.Sprint("data/counter-", *id)
 	peers := map[uint64]string{1: "127.0.0.1:7001", 2: "127.0.0.1:7002", 3: "127.0.0.1:7003"}
 	node := must(weft.Open(weft.Options{Cluster: 7, ID: *id, Dir: dir, Peers: peers}))
 	group := must(weft.Replicate(node, 1, func() counters { return counters{} }))

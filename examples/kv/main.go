@@ -6,16 +6,17 @@
 // needs: linearizable reads at any node, conditional writes, definite answers, members that
 // come and go by id and address, and an orderly end.
 //
+//	go build -o bin/kv ./examples/kv
 //	PEERS=1=127.0.0.1:7001,2=127.0.0.1:7002,3=127.0.0.1:7003
-//	kv -id 1 -dir data/1 -peers $PEERS -http 127.0.0.1:8001 &
-//	kv -id 2 -dir data/2 -peers $PEERS -http 127.0.0.1:8002 &
-//	kv -id 3 -dir data/3 -peers $PEERS -http 127.0.0.1:8003 &
+//	bin/kv -id 1 -dir data/kv-1 -peers $PEERS -http 127.0.0.1:8001 &
+//	bin/kv -id 2 -dir data/kv-2 -peers $PEERS -http 127.0.0.1:8002 &
+//	bin/kv -id 3 -dir data/kv-3 -peers $PEERS -http 127.0.0.1:8003 &
 //	curl -X PUT --data-binary @LICENSE 127.0.0.1:8001/kv/license
 //	curl 127.0.0.1:8002/kv/license
 //
 // A fourth node is started with the address of any member, and then added:
 //
-//	kv -id 4 -dir data/4 -join -peers 1=127.0.0.1:7001 -listen 127.0.0.1:7004 -http 127.0.0.1:8004 &
+//	bin/kv -id 4 -dir data/kv-4 -join -peers 1=127.0.0.1:7001 -listen 127.0.0.1:7004 -http 127.0.0.1:8004 &
 //	curl -X PUT --data 127.0.0.1:7004 127.0.0.1:8001/members/4
 //
 // What is left out for brevity: certificates (weft.Options.TLS), metrics (package metrics),

@@ -231,7 +231,20 @@ func (c Settings) Validate() error {
 	} {
 		f.check(bad)
 	}
-	return errors.Join(append(all, c.validatePeers()...)...)
+	if all = append(all, c.validatePeers()...); len(all) == 0 {
+		all = c.coreMistakes()
+	}
+	return errors.Join(all...)
+}
+
+// coreMistakes names the mistakes inside the settings of coding and leases, before the log begins.
+func (c Settings) coreMistakes() mistakes {
+	core := Config{Settings: c}.core(c.Log)
+	core.Coding, core.Leases, core.Clock = c.Coding, c.Leases, c.Clock
+	if err := core.Validate(); err != nil {
+		return mistakes{fmt.Errorf("%w: %w", ErrInvalid, err)}
+	}
+	return nil
 }
 
 // mistakes are those of a configuration, each with the field, its value, and what it is to be.

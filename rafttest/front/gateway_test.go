@@ -207,6 +207,8 @@ func TestOptionsOfAGateway(t *testing.T) {
 		"Options.Dir is set, and a gateway has none":          func(o *weft.Options) { o.Dir = "data" },
 		"Options.Join is set, and a gateway has none":         func(o *weft.Options) { o.Join = true },
 		"Options.LeaderWeight is set, and a gateway has none": func(o *weft.Options) { o.LeaderWeight = 5 },
+		"Options.CatchUpBytes is set, and a gateway has none": func(o *weft.Options) { o.CatchUpBytes = 1 },
+		"Options.Balance is set, and a gateway has none":      func(o *weft.Options) { o.Balance = -1 },
 		"Options.Peers is empty":                              func(o *weft.Options) { o.Peers = nil },
 		"Options.Peers[9] is 127.0.0.1:7009, and a gateway has the ID": func(o *weft.Options) {
 			o.Peers = map[uint64]string{1: "127.0.0.1:7001", 9: "127.0.0.1:7009"}

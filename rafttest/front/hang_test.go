@@ -39,6 +39,9 @@ func (s *stuck) Write(io.Writer) error {
 
 func (s *stuck) Read(io.Reader) error { return nil }
 
+// Query hangs as Apply does.
+func (s *stuck) Query([]byte) ([]byte, error) { s.Apply(nil); return nil, nil }
+
 // startStuck starts a node with a machine that hangs while a mutex is held.
 func startStuck(t *testing.T) (*weft.Node, *weft.Replicated[*stuck], *stuck) {
 	sm := &stuck{&sync.Mutex{}, &sync.Mutex{}, &atomic.Int64{}}
@@ -87,6 +90,23 @@ func TestViewAndWaitKeepTheirContextsWhileApplyHangs(t *testing.T) {
 	proposeToHang(t, group, sm)
 	require.ErrorIs(t, node.Close(soon(t)), weft.ErrNotEnded)
 	sm.applies.Unlock()
+	require.NoError(t, node.Close(within(t)))
+}
+
+func TestCloseNamesAQueryThatHangs(t *testing.T) {
+	node, group, sm := startStuck(t)
+	sm.applies.Lock()
+	asked := make(chan error, 1)
+	go func() {
+		_, err := group.Query(context.Background(), nil)
+		asked <- err
+	}()
+	eventually(t, func() bool { return sm.applying.Load() > 0 }, "a query hangs")
+	err := node.Close(soon(t))
+	require.ErrorIs(t, err, weft.ErrNotEnded)
+	require.ErrorContains(t, err, "Query")
+	sm.applies.Unlock()
+	require.NoError(t, <-asked)
 	require.NoError(t, node.Close(within(t)))
 }
 

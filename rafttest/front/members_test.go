@@ -80,6 +80,8 @@ func TestMemberIsAddedByIDAndAddressAloneAndAllNodesRestart(t *testing.T) {
 	voters, learners := follower.ids()
 	require.Equal(t, []uint64{1, 2, 3, 4}, voters)
 	require.Empty(t, learners)
+	changed(t, func(ctx context.Context) error { return all[1].group.AddVoter(ctx, 4, all[4].options.Listen) }, "as the first call has done it")
+	require.ErrorIs(t, all[1].group.AddVoter(within(t), 4, addressesOf(t, 5)[5]), weft.ErrInvalid)
 	require.Len(t, all[4].read(t), 50)
 	knowEachOther(t, all)
 
@@ -221,6 +223,18 @@ func TestServiceMovesFromRawnodeToTheFrontAndBack(t *testing.T) {
 	m.start(t)
 	m.propose(t, "front again")
 	require.Equal(t, append(want, "front again"), users(m.state.lines()))
+}
+
+// A Replace that was cut short, and a Remove, leave a learner, which is in nobody's place.
+func TestLearnerIsNotTakenForADoneReplacement(t *testing.T) {
+	all := startCluster(t, 3)
+	all[1].propose(t, "a line")
+	at := addressesOf(t, 4)[4]
+	changed(t, func(ctx context.Context) error { return all[1].group.AddLearner(ctx, 4, at) })
+	changed(t, func(ctx context.Context) error { return all[1].group.Remove(ctx, 3) })
+	err := all[1].group.Replace(within(t), 3, 4, at)
+	require.ErrorIs(t, err, weft.ErrNotMember)
+	require.ErrorIs(t, err, weft.ErrRefused)
 }
 
 // A replacement that votes already would be no replacement: the group would have a member less.

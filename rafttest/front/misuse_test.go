@@ -185,6 +185,9 @@ var groupMistakes = []misuse{
 	{"a first member without an id", func(t *testing.T, c *misused) error {
 		return c.group(t, 2, newJournal(t, t.TempDir()), weft.FirstMembers(1, weft.MaxID+1))
 	}, weft.ErrInvalid, "FirstMembers are [1 4611686018427387904], want ids of 1 to 4611686018427387903"},
+	{"comparisons without a unit", func(t *testing.T, c *misused) error {
+		return c.group(t, 2, newJournal(t, t.TempDir()), weft.CompareEvery(60))
+	}, weft.ErrInvalid, "CompareEvery is 60ns, want 1ms or more"},
 	{"first members and joining", func(t *testing.T, c *misused) error {
 		return c.group(t, 2, newJournal(t, t.TempDir()), weft.FirstMembers(1), weft.Joining())
 	}, weft.ErrInvalid, "contradict"},
@@ -314,6 +317,7 @@ var callMistakes = []misuse{
 		m.start(t)
 		m.stop(t)
 		require.ErrorIs(t, ignore(m.group.Read(within(t))), weft.ErrStopped)
+		require.ErrorIs(t, m.group.SetLeaderWeight(5), weft.ErrStopped)
 		require.ErrorIs(t, ignore(m.group.Snapshot(within(t), io.Discard)), weft.ErrStopped)
 		return ignore(m.group.Propose(within(t), []byte("too late")))
 	}, weft.ErrStopped, ""},
@@ -468,6 +472,12 @@ var copyMistakes = []misuse{
 	{"restoring at a node that joins", func(t *testing.T, c *misused) error {
 		return ignore(weft.Restore(joiner(t, 7, c.all[1]).options, 1, newJournal(t, t.TempDir()), c.backup(t)))
 	}, weft.ErrInvalid, "Join is set"},
+	{"restoring for a group that this node joins", func(t *testing.T, c *misused) error {
+		return ignore(weft.Restore(c.fresh(t).options, 1, newJournal(t, t.TempDir()), c.backup(t), weft.Joining()))
+	}, weft.ErrInvalid, "or Joining"},
+	{"restoring with a first member twice", func(t *testing.T, c *misused) error {
+		return ignore(weft.Restore(c.fresh(t).options, 1, newJournal(t, t.TempDir()), c.backup(t), weft.FirstMembers(1, 1)))
+	}, weft.ErrInvalid, "FirstMembers are [1 1], want each id once"},
 	{"restoring over a group", func(t *testing.T, c *misused) error {
 		m := c.fresh(t)
 		m.start(t)

@@ -53,7 +53,7 @@ type Config struct {
 	// connect, and is not dialed. See also SetPeer.
 	Peers map[uint64]string
 
-	// Listener, if set, takes the place of Listen.
+	// Listener, if set, takes the place of Listen. Close closes it.
 	Listener net.Listener
 	// Dial, if set, takes the place of a TCP dial.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
@@ -92,13 +92,13 @@ type Config struct {
 	// class of a peer (control, appends, snapshots, background); a single message may be larger. 0 means 64 MiB for appends, 16
 	// MiB for the background and 4 MiB for each other class.
 	QueueBytes [wire.NumClasses]int
-	// MaxFrameBytes bounds one frame, sent or received; 0 means wire.DefaultMaxFrame. A
+	// MaxFrameBytes bounds one frame, sent or received: 4 KiB to 1 byte less than 256 MiB; 0 means 64 MiB. A
 	// larger message cannot be sent, so a host wants 1 MiB more than its MaxCommandBytes. Control frames always
 	// have at most 1 MiB.
 	MaxFrameBytes int
 	// ReceiveBytes bounds a peer's frames in memory here, not yet handed to their
 	// groups, unless its Limits say otherwise; 0 means twice MaxFrameBytes. Control
-	// frames are not counted.
+	// frames are not counted. At least MaxFrameBytes.
 	ReceiveBytes int
 
 	// DialTimeout bounds a dial, the TLS handshake and the hellos; 0 means 2 s. This time and the next two are at most

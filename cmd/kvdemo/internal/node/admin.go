@@ -171,8 +171,8 @@ func (a *admin) Snapshot(context.Context, *kvpb.SnapshotRequest) (*kvpb.Snapshot
 
 // change makes a change of the members in its turn, from the members as they are now.
 func (a *admin) change(ctx context.Context, id uint64, do func(context.Context) error) (*kvpb.MembersResponse, error) {
-	if id == raft.None || id >= raft.LocalApplyThread {
-		return nil, status.Errorf(codes.InvalidArgument, "node id %d: want 1 to %d", id, raft.LocalApplyThread-1)
+	if id == raft.None || id > weft.MaxID {
+		return nil, status.Errorf(codes.InvalidArgument, "node id %d: want 1 to %d", id, uint64(weft.MaxID))
 	}
 	ctx, cancel := withMargin(ctx)
 	defer cancel()

@@ -274,7 +274,7 @@ func believe(chain []*x509.Certificate, own *certs.Credentials) (w who, why Refu
 	case w.cluster != own.Identity.Cluster:
 		return w, refusedCertificate, fmt.Errorf("your certificate is for %v, this is cluster %d", w, own.Identity.Cluster)
 	case w.role == node:
-		return w, refusedRole, fmt.Errorf("your certificate is for %v, a client needs one of its own: kvdemo certs --clients, or --admins for member, transfer and snapshot", w)
+		return w, refusedRole, fmt.Errorf("your certificate is for %v, a client needs one of its own: kvdemo certs --clients, or --admins for the commands of operators", w)
 	}
 	return w, 0, nil
 }
