@@ -310,6 +310,23 @@ func TestNotesReleaseAReadBeforeTheLeaderTells(t *testing.T) {
 	}
 }
 
+// A host may have a leader send while it writes (thesis 10.2.1). What the leader's note says is on its disk all the same.
+func TestLeadersNoteWaitsWhereALeaderSendsFirst(t *testing.T) {
+	g := newLeaseGroup(t, 3, 3, []leases.NodeID{2}, func(c *raft.Config) { withNotes(c); c.AsyncStorageWrites = false })
+	notes := 0
+	g.sent = func(m *pb.Message) {
+		if m.GetType() == raft.MsgLeases && m.GetContext()[0] == 'n' && m.GetFrom() == 1 {
+			last, err := g.nodes[1].disk.LastIndex()
+			require.NoError(t, err)
+			require.LessOrEqual(t, m.GetIndex(), last)
+			notes++
+		}
+	}
+	g.write("x")
+	g.pass(5 * ms)
+	require.Positive(t, notes)
+}
+
 // A responder has answered a read with a write that the leader does not know to be
 // committed. The leader's own reads, and those that it is asked, wait for the write.
 func TestReadsAtTheLeaderWaitForWhatNotesMayHaveReleased(t *testing.T) {
@@ -371,6 +388,23 @@ func TestReadThatALeaderHoldsGoesToTheNextLeader(t *testing.T) {
 	g.until("both are told", time.Second, func() bool { return g.nodes[1].told(own) && g.nodes[3].told(asked) })
 	require.GreaterOrEqual(t, g.nodes[1].readings[own], i)
 	require.GreaterOrEqual(t, g.nodes[3].readings[asked], i)
+}
+
+// A leader that has its lease and commits nothing does not keep what others ask again and again.
+func TestLeaderForgetsReadsOfOthersThatWaitForLong(t *testing.T) {
+	g := newLeaseGroup(t, 3, 3, []leases.NodeID{2}, withNotes)
+	g.pass(50 * ms)
+	g.drop = func(m *pb.Message) bool { return m.GetTo() == 1 && m.GetType() == pb.MsgAppResp }
+	g.write("x")
+	own := g.nodes[1].read()
+	for range 400 {
+		g.nodes[3].read()
+		g.pass(10 * ms)
+	}
+	require.Less(t, g.nodes[1].rn.LeaseStatus().Waiting, 200)
+	g.drop = nil
+	last := g.nodes[3].read()
+	g.until("reads go on", time.Second, func() bool { return g.nodes[1].told(own) && g.nodes[3].told(last) })
 }
 
 // With coding a note rides with the units that are pushed anyway. Of the six notes of

@@ -54,7 +54,7 @@ type Leases struct {
 	Fail time.Duration
 	// Hold is how long a read waits here to be answered, because this node has no
 	// lease at the moment, or what it has to wait for is not committed, before it goes
-	// to the leader; 0 means Heartbeat.
+	// to the leader; 0 means Heartbeat, and more than an hour is an hour.
 	Hold time.Duration
 	// DriftPPM bounds the rates of the clocks of all members, in microseconds a second,
 	// at most 250,000; 0 means 1000. If Config.Clock has a method Fit() error, as that of
@@ -143,7 +143,7 @@ func (r *raft) lease() error {
 		settings.Boot = leases.Boot(randomBoot())
 	}
 	cfg := leasing.Config{
-		Leases: settings, Clock: r.cfg.Clock.Now, Spans: l.Spans, Hold: l.Hold, Served: l.Served, CommittableBy: below.CommittableBy,
+		Leases: settings, Clock: r.cfg.Clock.Now, Spans: l.Spans, Hold: min(l.Hold, time.Hour), Served: l.Served, CommittableBy: below.CommittableBy,
 		Clear: func(e *pb.Entry) []byte {
 			if data := e.GetData(); prefix < 0 || !ecraft.IsEnvelope(data, prefix) {
 				return data

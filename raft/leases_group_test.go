@@ -54,6 +54,7 @@ type leaseNode struct {
 	stuck    bool // its disk does not end a write
 	slow     bool // its host does not apply
 	refuses  bool // its host refuses changes
+	async    bool // its host writes asynchronously; else it sends, and writes in no time
 	late     bool // its host reports changes as applied before they are in force, as etcd may
 	lateBy   time.Duration
 	keeps    func(m *pb.Message) bool // what its host has not reported yet
@@ -142,7 +143,7 @@ func (n *leaseNode) start() {
 	c.Applied = n.applied
 	c.Leases = &raft.Leases{Tick: leaseTick, Boot: n.boots, Lease: leaseTime, Fail: leaseFail, Resolution: time.Microsecond}
 	n.g.set(c)
-	n.rn = newNode(n.g.t, c)
+	n.rn, n.async = newNode(n.g.t, c), c.AsyncStorageWrites
 	n.up, n.stuck, n.readings, n.waiting, n.toApply = true, false, map[string]uint64{}, nil, nil
 	n.clock()
 }
@@ -206,10 +207,20 @@ func (n *leaseNode) work() {
 				n.g.send(m)
 			}
 		}
-		if !n.slow {
+		if !n.async {
+			n.save(rd)
+		} else if !n.slow {
 			n.apply()
 		}
 	}
+}
+
+func (n *leaseNode) save(rd raft.Ready) {
+	if !raft.IsEmptyHardState(rd.HardState) {
+		require.NoError(n.g.t, n.disk.SetHardState(rd.HardState))
+	}
+	require.NoError(n.g.t, n.disk.Append(rd.Entries))
+	n.rn.Advance(rd)
 }
 
 // write makes what waits durable, and sends what waited for that.

@@ -4,6 +4,7 @@
 package raft_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -76,6 +77,20 @@ func TestReadIsHeldUntilTheWriteItMustSeeIsCommitted(t *testing.T) {
 	g.until("the read is told its index", 5*ms, func() bool { return n.told(ctx) })
 	require.GreaterOrEqual(t, n.readings[ctx], i)
 	require.GreaterOrEqual(t, n.commit(), i)
+}
+
+// A read that may be held for as long as a number can say is held.
+func TestLongestHoldIsNotTheShortest(t *testing.T) {
+	g := newLeaseGroup(t, 3, 3, []leases.NodeID{2}, func(c *raft.Config) { c.Leases.Hold = math.MaxInt64 })
+	g.pass(50 * ms)
+	g.drop = func(m *pb.Message) bool { return m.GetTo() == 1 && m.GetType() == pb.MsgAppResp }
+	g.write("x")
+	g.pass(ms + ms/10)
+	n := g.nodes[2]
+	n.read()
+	g.pass(20 * ms)
+	require.Equal(t, 1, n.rn.LeaseStatus().Waiting)
+	require.Zero(t, n.rn.LeaseStatus().Reads.Redirected)
 }
 
 // A write whose keys a read does not look at does not hold the read up, also at a node

@@ -47,6 +47,7 @@ type plan struct {
 	groupCommit     bool   // one sync for all waiting writes
 	bold            bool   // the operator removes as many voters as will go
 	catchUp         int    // ticks made up for after a pause
+	sendsFirst      bool   // a leader's host without storage threads sends while it writes
 	padding         int    // most bytes of padding in a command
 
 	// Time.

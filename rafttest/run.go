@@ -64,6 +64,7 @@ func run(seed uint64, opts options) runResult {
 	s.plan.drawPreferences(world.NewDraws(seed, 42), opts)
 	if s.paces = world.NewDraws(seed, 43); !opts.Bare {
 		s.plan.drawPace(s.paces)
+		s.plan.sendsFirst = world.NewDraws(seed, 44).Chance(0.5)
 	}
 	s.live(seed)
 	s.reach.NetworkCounts = s.net.NetworkCounts

@@ -69,12 +69,17 @@ func (d *disk) writeAll(snap *pb.Snapshot, ents []*pb.Entry, hs *hardState, atom
 	}
 }
 
-// writeThenSend is the turn of a host without storage threads.
+// writeThenSend is the turn of a host without storage threads. A leader's may send first (thesis 10.2.1).
 func (p *coreProcess) writeThenSend(rd raft.Ready, hs *hardState) {
+	later := rd.Messages
+	if p.s.plan.sendsFirst && p.rn.BasicStatus().RaftState == raft.StateLeader {
+		p.sendAll(later)
+		later = nil
+	}
 	p.write(rd.Snapshot, rd.Entries, hs)
 	p.writing = true
 	finish := func() {
-		p.sendAll(rd.Messages)
+		p.sendAll(later)
 		p.restore(rd.Snapshot)
 		p.advance(rd)
 	}

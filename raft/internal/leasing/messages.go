@@ -75,10 +75,14 @@ func (x *Leases) Step(m *pb.Message) error {
 	return nil // or of a later version
 }
 
-// Arrives hears of a message of another node, or of this one, before Raft looks at it.
+// Arrives hears of a message of another node, or of this one, before Raft looks at it. A leader's
+// own acknowledgement comes when its disk has the entries.
 func (x *Leases) Arrives(m *pb.Message) {
 	if m.GetType() == pb.MsgAppResp && x.leads && m.GetTerm() == x.term && !m.GetReject() && m.GetIndex() <= x.log.Last().Index {
 		x.node.Acknowledged(x.now(), leases.NodeID(m.GetFrom()), leases.Index(m.GetIndex()))
+		if m.GetFrom() == x.id {
+			x.matches(m.GetIndex())
+		}
 	}
 }
 
@@ -92,12 +96,16 @@ func (x *Leases) Handled(m *pb.Message) {
 	}
 }
 
-// Leaves hears of a message of Raft that is about to leave. An acknowledgement by this
-// node, to the leader or as the leader to itself, gives the index up to which the log
-// equals the leader's.
+// Leaves hears of a message of Raft that is about to leave. An acknowledgement to the leader
+// gives the index up to which the log equals the leader's.
 func (x *Leases) Leaves(m *pb.Message) {
-	if m.GetType() == pb.MsgAppResp && !m.GetReject() && m.GetTerm() == x.term && m.GetTo() == x.lead && x.lead != 0 {
-		x.matched = max(x.matched, m.GetIndex())
-		x.sendNotes()
+	if m.GetType() == pb.MsgAppResp && !m.GetReject() && m.GetTerm() == x.term && m.GetTo() == x.lead && !x.leads && x.lead != 0 {
+		x.matches(m.GetIndex())
 	}
+}
+
+// matches takes the index up to which this node acknowledges its leader's log.
+func (x *Leases) matches(index uint64) {
+	x.matched = max(x.matched, index)
+	x.sendNotes()
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // sendNotes tells responders up to which index this node's log equals the leader's. A
-// note waits for durability like the acknowledgement beside it, and carries the leader's
+// follower's note waits for durability like the acknowledgement beside it. A leader's, whose host
+// may send while it writes (thesis 10.2.1), is about what is on its disk already, and carries its
 // newest roster of now: a responder named later has a barrier at or above the note.
 func (x *Leases) sendNotes() {
 	note, to := x.node.OwnNote(leases.Index(x.matched))
@@ -21,10 +22,14 @@ func (x *Leases) sendNotes() {
 	}
 	x.noted = x.matched
 	content := leases.AppendNote([]byte{forNote}, note)
+	e := extend.Effect{Do: extend.Vouch, Holds: x.matched}
+	if x.leads {
+		e = extend.Effect{Do: extend.Send}
+	}
 	for _, id := range to {
-		m := x.message(uint64(id), content)
-		m.LogTerm, m.Index = new(x.term), new(x.matched)
-		x.Ask(extend.Effect{Do: extend.Vouch, Msg: m, Holds: x.matched})
+		e.Msg = x.message(uint64(id), content)
+		e.Msg.LogTerm, e.Msg.Index = new(x.term), new(x.matched)
+		x.Ask(e)
 	}
 }
 

@@ -25,6 +25,10 @@ type read struct {
 	local bool
 }
 
+// forgetAfter is for how many election timeouts a leader holds a read of another node, which asks again if it still
+// waits: a leader with its lease may commit nothing for long.
+const forgetAfter = 16
+
 // A read ends in one of two ways: with an index, once the index is committed; or at the
 // leader, as every read does without leases. An uncommitted index may never be
 // committed, because its entry may be cut. So the host is told committed indexes only,
@@ -154,12 +158,13 @@ func (x *Leases) retryReads(now leases.Instant) {
 	list := x.reads
 	x.reads = nil
 	for _, r := range list {
-		late := now >= r.until
+		late, while := now >= r.until, leases.Instant(x.cfg.Leases.ElectionTimeout)
 		switch {
+		case r.index > 0 && x.leads && !x.own(r.msg) && now >= r.until+forgetAfter*while:
 		case r.index > 0 && (x.leads || !late):
 			x.reads = append(x.reads, r) // a leader could only send the read to itself
 		case r.index == 0 && x.serve(now, &r):
-		case !late || x.lead == 0 && now < r.until+leases.Instant(x.cfg.Leases.ElectionTimeout):
+		case !late || x.lead == 0 && now < r.until+while:
 			x.reads = append(x.reads, r)
 		default:
 			x.counts.Redirected++
