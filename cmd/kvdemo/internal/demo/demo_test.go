@@ -20,6 +20,7 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/internal/lab"
+	"github.com/weftraft/weft/storage"
 )
 
 func writeFiles(t *testing.T, files map[string]string) string {
@@ -227,6 +228,8 @@ func TestFullDiskEndsTheDemonstration(t *testing.T) {
 	require.ErrorIs(t, c.trouble(), errFull)
 	require.ErrorContains(t, c.trouble(), "the disk is full: node 2 says: directory d: no space left on device; name another directory with --data")
 	require.ErrorIs(t, c.wait(t.Context(), "anything", func() bool { return true }), errFull)
+	c.said[1].Stalled = fmt.Sprintf("%v: writes wait", storage.ErrLate)
+	require.NoError(t, c.trouble(), "a disk that is late")
 	c.said[1] = nil // killed, it may come back to more room
 	require.NoError(t, c.trouble())
 }
