@@ -62,7 +62,8 @@ const logDir = "log"
 
 // Open opens a node: log, transport, and what else its groups share. It does not wait for other nodes. It waits for the disk,
 // however long that takes, because nothing can be done without the log; a wait of 10 s is logged. The error names every
-// mistake in options; a directory that is in use is [ErrLocked], that of another node [ErrIdentity], one with a damaged or a lost log storage.ErrDamaged.
+// mistake in options; a directory that is in use is [ErrLocked], that of another node [ErrIdentity], and one whose log is damaged, or
+// is gone although the node had one, storage.ErrDamaged.
 func Open(o Options) (*Node, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err

@@ -286,9 +286,8 @@ func (o Options) logOptions() storage.Options {
 	if o.ConfigureLog != nil {
 		o.ConfigureLog(&s)
 	}
-	if _, err := os.Stat(filepath.Join(o.Dir, book.FileName)); err == nil {
-		s.Begun = true // the log is, before there is a book
-	}
+	_, err := os.Stat(filepath.Join(o.Dir, book.FileName))
+	s.Begun = s.Begun || !errors.Is(err, os.ErrNotExist) // a log is there before a book is
 	s.Identity, s.Recorder = storage.Identity{Cluster: o.Cluster, Node: o.ID}, o.recordLog()
 	return s
 }

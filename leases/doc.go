@@ -186,8 +186,8 @@
 //	                                                                          first read      second read
 //
 // L21. L20 needs a note of the leader, which goes out after the leader's append is
-// durable, also where the leader sends while it writes, and has the number of its newest roster; only a responder that knows
-// this roster may use the note. Otherwise the leader loses the entry in a crash, or a
+// durable, also where the leader sends while it writes, and has the number of its newest
+// roster; only a responder that knows this roster may use the note. Otherwise the leader loses the entry in a crash, or a
 // responder that the leader had just named answers without it. Node.OwnNote,
 // notes.under; TestLeadersNoteWaitsForItsDisk, seeds.
 //

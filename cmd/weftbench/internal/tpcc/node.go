@@ -160,14 +160,14 @@ func (g *group) view(do func(get func(key string) []byte)) {
 	}
 }
 
-// latest is for how long a disk may be late.
-const latest = 20 * time.Second
+// lateFor is for how long a disk may be late.
+const lateFor = 20 * time.Second
 
 // propose proposes again what is refused as the disk is late, because nothing came of it.
 func (g *group) propose(command []byte, done func()) {
 	go func() {
 		_, err := g.Propose(context.Background(), command)
-		for end := time.Now().Add(latest); errors.Is(err, rawnode.ErrRefused) && errors.Is(err, rawnode.ErrStalled) && time.Now().Before(end); {
+		for end := time.Now().Add(lateFor); errors.Is(err, rawnode.ErrRefused) && errors.Is(err, rawnode.ErrStalled) && time.Now().Before(end); {
 			time.Sleep(10 * time.Millisecond)
 			_, err = g.Propose(context.Background(), command)
 		}
