@@ -198,6 +198,16 @@ func (s *schedule) anyID() uint64 {
 	return pick(s.chance, s.plan.ids...)
 }
 
+// peerID is anyID without the host's own threads: they report what has happened, and do not ask. The core would answer them,
+// and the host would write the answer into the log, whose entries have no index.
+func (s *schedule) peerID() uint64 {
+	id := s.anyID()
+	if id == raft.LocalAppendThread || id == raft.LocalApplyThread {
+		return 77
+	}
+	return id
+}
+
 func (s *schedule) transferLeader(m *member) {
 	to := s.anyID()
 	s.note(m, "TransferLeader", to)

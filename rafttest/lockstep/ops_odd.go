@@ -23,10 +23,7 @@ func (s *schedule) oddMessage(m *member) {
 func (s *schedule) drawOdd(m *member) *pb.Message {
 	st := &m.state
 	term := st.HardState.GetTerm()
-	msg := &pb.Message{From: new(s.anyID()), To: new(m.id)}
-	if from := msg.GetFrom(); from == raft.LocalAppendThread || from == raft.LocalApplyThread {
-		msg.From = new(uint64(77)) // otherwise the storage thread would be taken for the leader
-	}
+	msg := &pb.Message{From: new(s.peerID()), To: new(m.id)}
 	typ := func(t pb.MessageType) *pb.Message { msg.Type = &t; return msg }
 	inTerm := func(t pb.MessageType) *pb.Message { msg.Term = new(term); return typ(t) }
 	switch s.IntN(12) {

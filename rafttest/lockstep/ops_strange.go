@@ -106,7 +106,7 @@ func (s *schedule) farAhead(m *member) {
 
 // readOfSeveral asks for a read with several entries, or with a nil one.
 func (s *schedule) readOfSeveral(m *member) {
-	msg := &pb.Message{Type: pb.MsgReadIndex.Enum(), From: pick(s.chance, nil, new(s.anyID())), Entries: []*pb.Entry{{Data: s.payload()}, {Data: s.payload()}}}
+	msg := &pb.Message{Type: pb.MsgReadIndex.Enum(), From: pick(s.chance, nil, new(s.peerID())), Entries: []*pb.Entry{{Data: s.payload()}, {Data: s.payload()}}}
 	if m.state.SoftState.RaftState == raft.StateLeader && s.oneIn(3) {
 		msg.Entries[0] = nil
 	}
