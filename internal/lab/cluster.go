@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -35,10 +36,11 @@ type ClusterConfig struct {
 	Name    string // of the cluster, for messages
 	Program Program
 	Nodes   int
+	Spare   int    // hosts besides, for Replace
 	Dir     string // for data and logs, made here
 	// DataDir, if set, returns where a node keeps its data.
 	DataDir func(id int) string
-	// Network, if set, has a host for each node, and stays the caller's; without it nodes are
+	// Network, if set, has all hosts, and stays the caller's; without it nodes are
 	// connected as Kind, Delay and Dialer of Links say, by default directly.
 	Network *Network
 	Links   NetworkConfig
@@ -54,13 +56,16 @@ type Cluster struct {
 	Network *Network
 	owned   bool // Network is closed with the cluster
 	program Program
+	dataDir func(id int) string
+	made    int // nodes, each on a host of its own
 }
 
 // Node is one member, through all the processes that it has had. Its methods may be called at the
 // same time.
 type Node struct {
 	Host
-	ID      int // from 1 on
+	ID      int  // from 1 on
+	Joins   bool // in the place of another node
 	Data    string
 	cluster *Cluster
 	log     string
@@ -109,9 +114,9 @@ func (c *Cluster) startAll(ctx context.Context) error {
 }
 
 func newCluster(cfg ClusterConfig, number uint64) (_ *Cluster, err error) {
-	c := &Cluster{Name: cfg.Name, Dir: cfg.Dir, Number: number, Network: cfg.Network, program: cfg.Program}
+	c := &Cluster{Name: cfg.Name, Dir: cfg.Dir, Number: number, Network: cfg.Network, program: cfg.Program, dataDir: cfg.DataDir}
 	if c.Network == nil {
-		c.owned, cfg.Links.Hosts = true, cfg.Nodes
+		c.owned, cfg.Links.Hosts = true, cfg.Nodes+cfg.Spare
 		if cfg.Links.Kind == "" {
 			cfg.Links.Kind = direct
 		}
@@ -122,15 +127,29 @@ func newCluster(cfg ClusterConfig, number uint64) (_ *Cluster, err error) {
 	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	for i, h := range c.Network.Hosts[:cfg.Nodes] {
-		n := &Node{Host: h, ID: i + 1, Data: filepath.Join(cfg.Dir, fmt.Sprintf("node-%d", i+1)), cluster: c}
-		if cfg.DataDir != nil {
-			n.Data = cfg.DataDir(n.ID)
-		}
-		n.log = filepath.Join(cfg.Dir, fmt.Sprintf("node-%d.log", n.ID))
-		c.Nodes = append(c.Nodes, n)
+	for range cfg.Nodes {
+		c.Nodes = append(c.Nodes, c.newNode())
 	}
 	return c, nil
+}
+
+// newNode makes a node on the next host.
+func (c *Cluster) newNode() *Node {
+	c.made++
+	path := filepath.Join(c.Dir, fmt.Sprintf("node-%d", c.made))
+	n := &Node{Host: c.Network.Hosts[c.made-1], ID: c.made, Data: path, log: path + ".log", cluster: c}
+	if c.dataDir != nil {
+		n.Data = c.dataDir(n.ID)
+	}
+	return n
+}
+
+// Replace puts a new node, on a spare host and not started, in the place of another node. The process of
+// the other is the caller's from now on: it may end by itself.
+func (c *Cluster) Replace(old *Node) *Node {
+	n := c.newNode()
+	n.Joins, c.Nodes[slices.Index(c.Nodes, old)] = true, n
+	return n
 }
 
 // Log returns the path of the file with the output of a node's processes.

@@ -77,7 +77,7 @@ func node(address string) {
 func TestClusterIsStartedKilledAndStopped(t *testing.T) {
 	p := &parrot{said: map[int]Status{}}
 	p.lead(20)
-	c, err := StartCluster(t.Context(), ClusterConfig{Name: "parrots", Program: p, Nodes: 3, Dir: t.TempDir()})
+	c, err := StartCluster(t.Context(), ClusterConfig{Name: "parrots", Program: p, Nodes: 3, Spare: 1, Dir: t.TempDir()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	leader, term, err := c.Lead(t.Context())
@@ -115,6 +115,14 @@ func TestClusterIsStartedKilledAndStopped(t *testing.T) {
 	require.NoError(t, c.Nodes[0].Kill())
 	require.NoError(t, c.Nodes[0].Start())
 	require.NoError(t, c.WaitFor(t.Context(), time.Minute, "the node", func(ctx context.Context) error { _, err := c.ask(ctx); return err }))
+
+	old := c.Nodes[1]
+	fresh := c.Replace(old)
+	require.Equal(t, []int{1, 4, 3}, []int{c.Nodes[0].ID, c.Nodes[1].ID, c.Nodes[2].ID})
+	require.NoError(t, old.Process().Kill(), "which is no trouble of the cluster's")
+	require.NoError(t, c.Trouble())
+	require.NoError(t, fresh.Start())
+	require.NoError(t, c.WaitFor(t.Context(), time.Minute, "the node", func(ctx context.Context) error { _, err := c.ask(ctx); return err }))
 	require.NoError(t, c.Stop())
 }
 
@@ -131,6 +139,8 @@ func TestCommandLines(t *testing.T) {
 	require.Equal(t, "env A=1 etcd --name n1 --data-dir d --listen-client-urls http://c1 --advertise-client-urls http://c1 --listen-peer-urls http://l1 "+
 		"--initial-advertise-peer-urls http://a1 --initial-cluster n1=http://a1,n2=http://a2 --initial-cluster-state new --initial-cluster-token abc --log-outputs stderr --z",
 		strings.Join(etcd.Command(c, c.Nodes[0]), " "))
+	c.Nodes[0].Joins = true
+	require.Contains(t, strings.Join(etcd.Command(c, c.Nodes[0]), " "), "--initial-cluster-state existing")
 }
 
 func TestEtcdIsAskedInJSON(t *testing.T) {

@@ -63,6 +63,10 @@ func (e Etcd) Command(c *Cluster, n *Node) []string {
 	for _, m := range c.Nodes {
 		members = append(members, fmt.Sprintf("n%d=%s", m.ID, peer(m)))
 	}
+	state := "new"
+	if n.Joins {
+		state = "existing"
+	}
 	args := []string{"env"}
 	if e.Env != nil {
 		args = append(args, e.Env(n.ID)...)
@@ -71,7 +75,7 @@ func (e Etcd) Command(c *Cluster, n *Node) []string {
 		"--name", fmt.Sprintf("n%d", n.ID), "--data-dir", n.Data,
 		"--listen-client-urls", "http://"+n.Client, "--advertise-client-urls", "http://"+n.Client,
 		"--listen-peer-urls", "http://"+n.Listen, "--initial-advertise-peer-urls", peer(n),
-		"--initial-cluster", strings.Join(members, ","), "--initial-cluster-state", "new",
+		"--initial-cluster", strings.Join(members, ","), "--initial-cluster-state", state,
 		"--initial-cluster-token", strconv.FormatUint(c.Number, 16), "--log-outputs", "stderr"), e.Args...)
 }
 

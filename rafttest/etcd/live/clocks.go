@@ -9,35 +9,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"time"
+
+	"github.com/weftraft/weft/internal/lab"
 )
 
-// pause stops the process at once, as a debugger, a scheduler or a hypervisor would: the process
-// keeps its sockets, and clients wait.
-func (m *member) pause() error {
-	if m.leased {
-		m.sample(context.Background())
-	}
-	m.paused = true
-	return m.process.Pause()
-}
-
-func (m *member) resume() error {
-	m.paused = false
-	return m.process.Resume()
-}
-
-// stepFile returns the path of the file with the step of the member's time of day, and resets the
-// step to 0, for a process that starts.
-func (m *member) stepFile() (string, error) {
-	if err := os.MkdirAll(m.dir, 0o700); err != nil {
-		return "", err
-	}
-	path := filepath.Join(m.dir, "step")
-	return path, writeStep(path, 0)
-}
+// stepFile is the path of the file with the step of a member's time of day.
+func stepFile(n *lab.Node) string { return n.Data + ".step" }
 
 // writeStep overwrites the file in place, because processes have the file mapped.
 func writeStep(path string, step time.Duration) error {
@@ -54,19 +33,19 @@ func writeStep(path string, step time.Duration) error {
 
 // step steps the time of day at a member, if the binaries support steps.
 func (r *run) step(m *member, step time.Duration) error {
-	if r.stepped == "" {
+	if r.Stepped == "" {
 		return nil
 	}
 	r.report.Leases.Steps++
-	return writeStep(filepath.Join(m.dir, "step"), step)
+	return writeStep(stepFile(m.Node), step)
 }
 
 // stepShows checks that the time of day of a member shows the step.
 func (r *run) stepShows(ctx context.Context, m *member, step time.Duration) error {
-	if r.stepped == "" {
+	if r.Stepped == "" {
 		return nil
 	}
-	return r.until(ctx, "stepping the time of day of "+m.name, func() error {
+	return r.Wait(ctx, "a step of the time of day of "+m.name, func(ctx context.Context) error {
 		_, date, err := m.fetch(ctx, "/version")
 		if err != nil {
 			return err

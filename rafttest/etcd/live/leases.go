@@ -20,8 +20,7 @@ import (
 // reads.
 type LeaseReport struct {
 	// Local reads were answered by responders, Leader reads by the leader's lease, and Redirected
-	// reads went from a responder to the leader, as all reads at followers do without leases. Reads
-	// of processes that were killed while they were stopped are not counted.
+	// reads went from a responder to the leader, as all reads at followers do without leases.
 	Local, Leader, Redirected uint64
 	// Stops counts processes that were stopped for longer than a lease lasts, Steps the steps of
 	// their time of day, Boots the starts with another origin of the other clocks.
@@ -95,7 +94,7 @@ func (r *run) leaseFaults(ctx context.Context) error {
 
 // stable waits until every member answers reads by a lease of its own.
 func (r *run) stable(ctx context.Context) error {
-	return r.until(ctx, "answering reads by leases", func() error {
+	return r.Wait(ctx, "members to answer reads by leases", func(ctx context.Context) error {
 		for _, m := range r.members {
 			v, err := m.look(ctx)
 			if err == nil && !v.Stable {
@@ -153,14 +152,15 @@ func (r *run) stopLeader(ctx context.Context) error {
 	return err
 }
 
-// stop stops a member for stopTime, and returns the longest time for which writers at the other
+// stop stops a member for stopTime, as a debugger, a scheduler or a hypervisor would: the process
+// keeps its sockets, and clients wait. stop returns the longest time for which writers at the other
 // members had to wait.
 func (r *run) stop(ctx context.Context, m *member) (gap time.Duration, err error) {
 	by, err := r.other(m)
 	if err != nil {
 		return 0, err
 	}
-	if err := m.pause(); err != nil {
+	if err := m.Pause(); err != nil {
 		return 0, err
 	}
 	if err := r.step(m, -time.Hour); err != nil {
@@ -170,7 +170,7 @@ func (r *run) stop(ctx context.Context, m *member) (gap time.Duration, err error
 		return 0, err
 	}
 	r.say("%s was stopped; a writer at %s waited for %v", m.name, by.name, gap.Round(time.Millisecond))
-	if err := m.resume(); err != nil {
+	if err := m.Resume(); err != nil {
 		return 0, err
 	}
 	r.report.Leases.Stops++
@@ -194,7 +194,7 @@ const lostAfter = 300 * time.Millisecond
 func (r *run) probe(ctx context.Context, by *member, giveUp time.Duration) (gap time.Duration, err error) {
 	began := time.Now()
 	last, acked := began, 0
-	err = r.until(ctx, "writing through "+by.name, func() error {
+	err = r.Wait(ctx, "writes through "+by.name, func(ctx context.Context) error {
 		for time.Since(began) < stopTime || acked == 0 && ctx.Err() == nil {
 			r.probes++
 			o := operation{verb: put, key: keyName(r.probes % keys), value: fmt.Sprintf("probe.%d", r.probes), call: r.history.now()}
@@ -236,10 +236,9 @@ func (r *run) bootAll(ctx context.Context) error {
 		r.say("no member gets other clocks: %v", l.NoBoots)
 		return nil
 	}
-	for _, offset := range []time.Duration{1000 * time.Hour, 0} {
+	for _, r.ahead = range []time.Duration{1000 * time.Hour, 0} {
 		for _, m := range r.members {
 			m.kill()
-			m.offset = offset
 			if err := r.back(ctx, m); err != nil {
 				return err
 			}
@@ -248,7 +247,7 @@ func (r *run) bootAll(ctx context.Context) error {
 				return err
 			}
 		}
-		r.say("all members were restarted, with CLOCK_BOOTTIME ahead by %v", offset)
+		r.say("all members were restarted, with CLOCK_BOOTTIME ahead by %v", r.ahead)
 	}
 	return nil
 }
@@ -260,7 +259,7 @@ func (r *run) withReaders(ctx context.Context, do func(context.Context) error) e
 	stop := func() { cancel(); group.Wait() }
 	defer stop()
 	for i, m := range r.members {
-		api, err := newClient(m.client)
+		api, err := newClient(m.Client)
 		if err != nil {
 			return fmt.Errorf("reader of %s: %w", m.name, err)
 		}

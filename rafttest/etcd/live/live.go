@@ -10,6 +10,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // Options configure a run.
@@ -75,8 +77,7 @@ func (r Report) String() string {
 
 // run is a scenario in progress.
 type run struct {
-	Options
-	*cluster
+	cluster
 	history *history
 	values  values
 	report  Report
@@ -87,17 +88,17 @@ type run struct {
 // take writes again.
 func Run(ctx context.Context, o Options) (Report, error) { return play(ctx, o, (*run).faults) }
 
+func newRun(o Options) *run {
+	return &run{cluster: cluster{Options: o, Program: lab.Etcd{}}, history: newHistory(), values: values{largest: o.Largest}}
+}
+
 func play(ctx context.Context, o Options, scenario func(*run, context.Context) error) (report Report, err error) {
-	if err := os.RemoveAll(o.Dir); err != nil {
-		return Report{}, err
-	}
-	r := &run{Options: o, cluster: &cluster{binaries: o.Binaries, env: o.Env, leased: o.Leased, stepped: o.Stepped, stuck: o.Stuck, dir: o.Dir}, history: newHistory(),
-		values: values{largest: o.Largest}}
-	defer r.cluster.stop()
+	r := newRun(o)
+	defer r.close()
 	if err := r.boot(ctx); err != nil {
 		return Report{}, err
 	}
-	stop, err := startLoad(ctx, r.cluster, r.history, r.values, o.Seed)
+	stop, err := startLoad(ctx, &r.cluster, r.history, r.values, o.Seed)
 	if err != nil {
 		return Report{}, err
 	}
@@ -113,16 +114,21 @@ func (r *run) say(format string, args ...any) {
 	r.Progress(fmt.Sprintf("%5.1fs  %5d writes  ", r.history.now().Seconds(), acked) + fmt.Sprintf(format, args...))
 }
 
-func (r *run) boot(ctx context.Context) error {
-	for range 3 {
-		if _, err := r.add(); err != nil {
-			return err
-		}
+func (r *run) boot(ctx context.Context) (err error) {
+	if err := os.RemoveAll(r.Options.Dir); err != nil {
+		return err
 	}
-	for _, m := range r.members {
-		if err := r.start(m, "new"); err != nil {
+	// Each member may be replaced once.
+	r.Cluster, err = lab.StartCluster(ctx, lab.ClusterConfig{Name: "etcd", Program: r, Nodes: 3, Spare: 3, Dir: r.Options.Dir})
+	if err != nil {
+		return err
+	}
+	for _, n := range r.Nodes {
+		m, err := newMember(n, r.Leased)
+		if err != nil {
 			return err
 		}
+		r.members = append(r.members, m)
 	}
 	r.publish()
 	leader, err := r.leader(ctx)
@@ -136,7 +142,7 @@ func (r *run) boot(ctx context.Context) error {
 func (r *run) serves(ctx context.Context, n int) error {
 	goal, _ := r.history.since()
 	goal += n
-	return r.until(ctx, "serving", func() error {
+	return r.Wait(ctx, "writes to be served", func(context.Context) error {
 		if acked, _ := r.history.since(); acked < goal {
 			return fmt.Errorf("%d of %d writes were acknowledged", acked, goal)
 		}
@@ -187,7 +193,7 @@ func (r *run) killLeader(ctx context.Context) error {
 // back starts members again and waits until the members have caught up.
 func (r *run) back(ctx context.Context, members ...*member) error {
 	for _, m := range members {
-		if err := r.start(m, "existing"); err != nil {
+		if err := m.Start(); err != nil {
 			return err
 		}
 	}
@@ -245,11 +251,7 @@ func (r *run) moveLeader(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := to.status(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := leader.api.MoveLeader(ctx, s.Header.MemberId); err != nil {
+	if err := r.Transfer(ctx, leader.Node, to.Node); err != nil {
 		return fmt.Errorf("moving leadership from %s to %s: %w", leader.name, to.name, err)
 	}
 	now, err := r.leader(ctx)
@@ -335,7 +337,7 @@ func (r *run) verify(ctx context.Context, complete bool) error {
 
 func (r *run) readAll(ctx context.Context, m *member) error {
 	for i := range keys {
-		err := r.until(ctx, "reading at "+m.name, func() error {
+		err := r.Wait(ctx, "a read at "+m.name, func(ctx context.Context) error {
 			o := operation{verb: get, key: keyName(i), call: r.history.now()}
 			if err := o.run(ctx, m.api, r.values); err != nil {
 				return err

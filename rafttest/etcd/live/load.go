@@ -58,8 +58,8 @@ func startLoad(ctx context.Context, c *cluster, h *history, v values, seed uint6
 	var group sync.WaitGroup
 	stop = func() { cancel(); group.Wait() }
 	for i := range clients {
-		version, endpoints := c.endpoints()
-		api, err := newClient(endpoints...)
+		endpoints := c.endpoints.Load()
+		api, err := newClient(*endpoints...)
 		if err != nil {
 			stop()
 			return nil, fmt.Errorf("client %d: %w", i, err)
@@ -68,9 +68,9 @@ func startLoad(ctx context.Context, c *cluster, h *history, v values, seed uint6
 		group.Go(func() {
 			defer func() { _ = api.Close() }() // an error of Close has no effect on the run
 			for ctx.Err() == nil {
-				if v, endpoints := c.endpoints(); v != version {
-					version = v
-					api.SetEndpoints(endpoints...)
+				if now := c.endpoints.Load(); now != endpoints {
+					endpoints = now
+					api.SetEndpoints(*now...)
 				}
 				user.step(ctx)
 			}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"time"
 
@@ -56,11 +55,8 @@ var errNotByLease = errors.New("fewer than nine reads in ten were answered by a 
 
 // Reads measures linearizable reads at a follower and at the leader.
 func Reads(ctx context.Context, o Options) (report ReadsReport, err error) {
-	if err := os.RemoveAll(o.Dir); err != nil {
-		return report, err
-	}
-	r := &run{Options: o, cluster: &cluster{binaries: o.Binaries, env: o.Env, leased: o.Leased, dir: o.Dir}, history: newHistory()}
-	defer r.cluster.stop()
+	r := newRun(o)
+	defer r.close()
 	if err := r.boot(ctx); err != nil {
 		return report, err
 	}

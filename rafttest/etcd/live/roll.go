@@ -35,7 +35,7 @@ func (r *run) roll(ctx context.Context, plain, coding string) error {
 	if err := r.serves(ctx, 200); err != nil {
 		return err
 	}
-	r.env = append(r.env, shim.DensifyVariable+"=1")
+	r.Env = append(r.Env, shim.DensifyVariable+"=1")
 	if err := r.restartAll(ctx, coding, func(m *member) error { return r.countCoded(m) }); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (r *run) restartAll(ctx context.Context, binary string, look func(*member) 
 		if err := look(m); err != nil {
 			return err
 		}
-		r.binaries = []string{binary}
+		r.Binaries = []string{binary}
 		if err := r.back(ctx, m); err != nil {
 			return err
 		}

@@ -8,9 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // electionTimeout is what members are started with.
@@ -50,23 +51,24 @@ func (r *run) hangLeader(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(old.gate(), nil, 0o600); err != nil {
+	if err := os.WriteFile(gate(old.Node), nil, 0o600); err != nil {
 		return err
 	}
-	old.paused = true
 	gap, err := r.probe(ctx, by, lostAfter)
-	if err != nil {
+	if err := errors.Join(err, os.Remove(gate(old.Node))); err != nil {
 		return err
 	}
 	next, err := r.leader(ctx)
 	if err != nil {
 		return err
 	}
+	if next == old {
+		return fmt.Errorf("%w: %s still leads", errHeld, old.name)
+	}
 	r.say("the disk of %s, the leader, hung; a writer at %s waited for %v, and %s leads", old.name, by.name, gap.Round(time.Millisecond), next.name)
 	r.report.Hangs = append(r.report.Hangs, gap.Round(time.Millisecond))
-	old.paused = false
-	return errors.Join(os.Remove(old.gate()), r.caughtUp(ctx, old))
+	return r.caughtUp(ctx, old)
 }
 
-// gate is the path of the file that exists while the member's disk hangs.
-func (m *member) gate() string { return filepath.Join(m.dir, "stuck") }
+// gate is the path of the file that exists while a member's disk hangs.
+func gate(n *lab.Node) string { return n.Data + ".stuck" }

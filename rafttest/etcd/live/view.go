@@ -38,7 +38,7 @@ const viewTimeout = 2 * time.Second
 func (m *member) fetch(ctx context.Context, path string) (body []byte, date time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, viewTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.client+path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.Client+path, nil)
 	if err != nil {
 		return nil, date, err
 	}
@@ -49,7 +49,7 @@ func (m *member) fetch(ctx context.Context, path string) (body []byte, date time
 	body, err = io.ReadAll(resp.Body)
 	err = errors.Join(err, resp.Body.Close())
 	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s%s: %s", m.client, path, resp.Status)
+		err = fmt.Errorf("%s: %s: %s", m.name, path, resp.Status)
 	}
 	if err != nil {
 		return nil, date, err

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // shows returns a member that answers with given texts, by path.
@@ -26,7 +28,7 @@ func shows(t *testing.T, texts map[string]string) *member {
 		_, _ = fmt.Fprint(w, text) // the test fails if the text is missing
 	}))
 	t.Cleanup(server.Close)
-	return &member{name: "m", dir: t.TempDir(), client: server.URL}
+	return &member{Node: &lab.Node{Host: lab.Host{Client: server.Listener.Addr().String()}}, name: "m"}
 }
 
 func TestMemberTellsOfItsLeases(t *testing.T) {
@@ -59,9 +61,8 @@ func TestMetricsOfAllLabelsAddUp(t *testing.T) {
 }
 
 func TestStepOfTheTimeOfDayIsWrittenInPlace(t *testing.T) {
-	m := &member{dir: filepath.Join(t.TempDir(), "m")}
-	path, err := m.stepFile()
-	require.NoError(t, err)
+	path := stepFile(&lab.Node{Data: filepath.Join(t.TempDir(), "m")})
+	require.NoError(t, writeStep(path, time.Hour))
 	before, err := os.Stat(path)
 	require.NoError(t, err)
 	require.NoError(t, writeStep(path, -time.Hour))

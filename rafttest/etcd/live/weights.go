@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/weftraft/weft/internal/shim"
 )
@@ -43,8 +44,8 @@ func (r *run) weigh(ctx context.Context) error {
 		}
 		pairs = append(pairs, fmt.Sprintf("%x=%d", known.ID, weight))
 	}
-	r.env = append(r.env, shim.LeaderWeightsVariable+"="+strings.Join(pairs, ","))
-	if err := r.restartAll(ctx, r.binaries[0], func(*member) error { return nil }); err != nil {
+	r.Env = append(r.Env, shim.LeaderWeightsVariable+"="+strings.Join(pairs, ","))
+	if err := r.restartAll(ctx, r.Binaries[0], func(*member) error { return nil }); err != nil {
 		return err
 	}
 	if err := r.leads(ctx, first); err != nil {
@@ -57,32 +58,18 @@ func (r *run) weigh(ctx context.Context) error {
 	return errors.Join(r.leads(ctx, first), r.serves(ctx, 100))
 }
 
-// leads waits until m leads, by its own word and that of all that run. A leader waits for twice as long after each change
+// leads waits until all running members follow m. A leader waits for twice as long after each change
 // of leader, up to some minutes, before it hands over to a member that has come back.
-func (r *run) leads(ctx context.Context, m *member) (err error) {
-	for range 4 {
-		if err = r.untilLeads(ctx, m); err == nil {
-			r.say("%s leads, as its weight asks", m.name)
-			break
+func (r *run) leads(ctx context.Context, m *member) error {
+	err := r.WaitFor(ctx, 4*time.Minute, m.name+" to lead", func(ctx context.Context) error {
+		leader, err := r.leader(ctx)
+		if err == nil && leader != m {
+			err = fmt.Errorf("%s leads", leader.name)
 		}
+		return err
+	})
+	if err == nil {
+		r.say("%s leads, as its weight asks", m.name)
 	}
 	return err
-}
-
-func (r *run) untilLeads(ctx context.Context, m *member) error {
-	return r.until(ctx, m.name+" leads", func() error {
-		own, err := m.status(ctx)
-		if err != nil {
-			return err
-		}
-		for _, o := range r.members {
-			if o.process == nil {
-				continue
-			}
-			if s, err := o.status(ctx); err != nil || s.Leader != own.Header.MemberId {
-				return errors.Join(err, fmt.Errorf("%s has another leader", o.name))
-			}
-		}
-		return nil
-	})
 }
