@@ -40,7 +40,8 @@ import (
 // How busy processors are suggests a form. Of five nodes on two processors, under loads of 4 and 64 KB of 1 to 64 clients, they were
 // busy for 80 to 91% of the time in the median where links had no bound, and for 44 to 77% where these carried 100 Mbit/s. The
 // suggestion decides nothing, because processors may be busy with work of others: it brings a trial forward, or puts off that of
-// another load, that of full copies for long; and suggested full copies count as a trial before any.
+// another load, that of full copies for long; suggested full copies count as a trial before any; and where a trial prefers what is
+// suggested and in force, the next one comes late.
 //
 // A machine stands still now and then: other programs run, or a disk takes its time. Such a pause is as long
 // as a trial, and would decide the trial. So a time without a commit is left out that is far longer
@@ -381,7 +382,7 @@ func (p *processors) look() {
 			p.next = min(p.next, p.soon)
 		}
 	}
-	if hint := p.suggested(); hint != p.inForce() && hint != p.tried.hint {
+	if hint := p.suggested(); (hint == units) == p.full && hint != p.tried.hint { // full copies stay until processors rest
 		p.next = min(p.next, p.soon)
 	}
 	if p.count && p.differ && p.now >= p.next {
@@ -410,6 +411,9 @@ func (p *processors) judge(l *lane) {
 	default:
 		p.full = !p.full
 		p.wait, p.gap = p.gap, min(2*p.gap, longestGap)
+	}
+	if prefersFull(ratio) == p.full && p.suggested() == p.inForce() {
+		p.wait = longestGap
 	}
 	p.trying, p.next = false, 0
 	p.begin()

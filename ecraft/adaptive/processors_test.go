@@ -294,6 +294,16 @@ func TestWhatIsSuggestedAndInForceIsTriedLater(t *testing.T) {
 	require.Positive(t, s.run(0.1), "they rest no more")
 }
 
+// TestTrialThatPrefersWhatIsSuggestedIsRepeatedLate has processors that are spent, and then rest a little.
+func TestTrialThatPrefersWhatIsSuggestedIsRepeatedLate(t *testing.T) {
+	s := newServer(1.5e-3, 1e-3, 1)
+	s.run(2)
+	require.Equal(t, 1.0, s.run(8), "16 lengths of a trial are 2 seconds")
+	s.busy = 0.75
+	require.Equal(t, 1.0, s.run(2), "that suggests nothing")
+	require.Less(t, s.run(20), 1.0)
+}
+
 func TestFullCopiesThatWonAreTheFirstChoiceNextTime(t *testing.T) {
 	s := newServer(1.5e-3, 1e-3, 1)
 	s.run(3)

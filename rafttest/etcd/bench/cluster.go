@@ -110,15 +110,16 @@ func (c *cluster) stop() error {
 	return errors.Join(errs...)
 }
 
-// checkLogs reads the logs of stopped members: on a side with Codes the logs have coded entries if
-// the values were large enough, and on any other side they have none.
+// checkLogs reads the logs of stopped members: on a side with Codes the logs have coded entries if the values were large
+// enough, and on any other side they have none. Processors that are all busy have full copies replace coding after the first
+// entries; so a log that etcd has shortened may have none left.
 func (c *cluster) checkLogs(large bool) error {
 	for _, m := range c.members {
 		l, err := disk.Read(m.Data, "")
 		if err != nil {
 			return err
 		}
-		if (l.Coded > 0) != (c.side.Codes && large) {
+		if codes := c.side.Codes && large; l.Coded > 0 != codes && !(codes && l.First > 1) {
 			return fmt.Errorf("%w: side %s, log of member %d: %v", errCoding, c.side.Name, m.ID, l)
 		}
 	}

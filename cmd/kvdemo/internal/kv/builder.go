@@ -13,10 +13,10 @@ import (
 	"github.com/weftraft/weft/rawnode/session"
 )
 
-// places checks the records of a state, one after the other in the order of the
-// database: each for itself, that the parts are those that values and uploads say, and
-// the members those that sorted sets say. Who sends a snapshot and who restores one use
-// the same. What is wrong it reports as ErrDamaged.
+// places checks the records of a state, one after the other in the order of the database, and
+// reports what is wrong as ErrDamaged. It checks each record for itself, the parts against the
+// values and uploads that have them, and the members against their sorted sets. It serves the
+// sender of a snapshot as well as the receiver.
 type places struct {
 	parts map[uint64]*owner
 	// sets has what has not come by of each sorted set: members, and their bytes.

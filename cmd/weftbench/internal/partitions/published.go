@@ -19,8 +19,8 @@ const (
 	unitBytes    = 4  // a unit's checksum
 	askBytes     = 16 // of a request for an entry's units
 
-	// Of Crossword: leaders send heartbeats, and followers ask each other, so often, for entries
-	// before the last bytes of the log.
+	// Crossword's leaders send a heartbeat each cycle, and its followers ask each other for units: of all entries but
+	// those in the last bytes (gap) of the log.
 	cycle = 20 * time.Millisecond
 	gap   = 400_000
 )
