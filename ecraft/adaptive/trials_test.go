@@ -101,6 +101,14 @@ func TestMachineThatStandsStillDecidesLittle(t *testing.T) {
 	require.Less(t, lost(halting, 1e-3, full, 1, 2), 0.12, "the first trial included")
 }
 
+// TestEntryThatIsStuckDecidesNoTrial has entries of a trial commit twice as fast as before, until one is stuck.
+func TestEntryThatIsStuckDecidesNoTrial(t *testing.T) {
+	p := &processors{turns: &turns{turn: turn{n: 8, busy: 8e-3}, known: turn{n: 8, busy: 16e-3}}}
+	require.InDelta(t, math.Log(0.5), p.tell(false, true), 1e-9)
+	p.turn.n = fewEntries - 1
+	require.InDelta(t, math.Log(trialWait), p.tell(false, true), 1e-9, "too few to tell")
+}
+
 // TestPauseIsLeftOut has a turn of entries that take a millisecond, and one that commits with the next one 80 ms later.
 func TestPauseIsLeftOut(t *testing.T) {
 	p, l := &processors{count: true, turns: new(turns)}, &lane{large: true}

@@ -11,7 +11,7 @@ var trials = []bug{
 	{"a pause of the machine counts", "ecraft/adaptive/processors.go",
 		edit("	if t.alone >= fewEntries && to-from > trialWait*t.max {\n", "	if to < from {\n"), "TestPauseIsLeftOut", 0},
 	{"an entry that is stuck decides a trial", "ecraft/adaptive/processors.go",
-		edit("	case stuck && !slow && n >= fewEntries:\n", "	case n < 0:\n"), "TestMachineThatStandsStillDecidesLittle", 0},
+		edit("	case stuck && !slow && n >= fewEntries:\n", "	case n < 0:\n"), "TestEntryThatIsStuckDecidesNoTrial", 0},
 	{"coding needs no proof", "ecraft/adaptive/processors.go",
 		edit("> doubtCoding\n", "> 0\n"), "TestProofGrowsWithTrials", 0},
 	{"doubt does not shrink with the number of trials", "ecraft/adaptive/processors.go",
