@@ -382,7 +382,8 @@ func (p *processors) look() {
 			p.next = min(p.next, p.soon)
 		}
 	}
-	if hint := p.suggested(); (hint == units) == p.full && hint != p.tried.hint { // full copies stay until processors rest
+	// Processors that rest speak against full copies, and those that do not against coding.
+	if hint := p.suggested(); (hint == units) == p.full && hint != p.tried.hint {
 		p.next = min(p.next, p.soon)
 	}
 	if p.count && p.differ && p.now >= p.next {

@@ -144,8 +144,8 @@ func (c *Cluster) newNode() *Node {
 	return n
 }
 
-// Replace puts a new node, on a spare host and not started, in the place of another node. The process of
-// the other is the caller's from now on: it may end by itself.
+// Replace puts a new node, on the next spare host and not started, in the place of another node; a host must be left. The process
+// of the other is the caller's from now on: it may end by itself.
 func (c *Cluster) Replace(old *Node) *Node {
 	n := c.newNode()
 	n.Joins, c.Nodes[slices.Index(c.Nodes, old)] = true, n

@@ -54,7 +54,8 @@ func (s *Store) intro(cfg Config) string {
 		"key of its own. The sides take turns: %d rounds of %v (and at least %d puts a client), another side first each time, each\n"+
 		"round and size with an empty cluster, which takes each load for %v before it counts. Figures are medians of the rounds; behind\n"+
 		"the ratio of puts stand the least and the greatest ratio of a round. After each load every value was read back from every\n"+
-		"member, from that member's own data, and the logs were looked into: coded entries on the side that codes, and on no other.\n\n",
+		"member, from that member's own data, and the logs were looked into: coded entries on no other\n"+
+		"side than the one that codes, and there in each log that etcd had not shortened.\n\n",
 		s.At.Rounds, s.At.Time, least, s.At.Warm)
 	for _, side := range cfg.Sides {
 		fmt.Fprintf(&b, "- **%s**: %s\n", side.Name, side.About)
