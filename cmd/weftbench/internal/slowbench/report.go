@@ -17,14 +17,44 @@ import (
 func Report(cfg Config, runs []Run) *lab.Section {
 	s := &lab.Section{Verb: "slow", Page: true, Title: "Data: slow nodes", Intro: cfg.intro(), Data: runs, Rounds: cfg.Rounds}
 	add := func(heading, title string, figure func(Run) float64, who ...string) {
-		s.Tables = append(s.Tables, lab.Table{Heading: heading, Title: title, Rows: cfg.rows(runs, figure, who)})
+		median := func(of []Run) string { return lab.RoundsOf(of, figure).Text("%.2f") }
+		s.Tables = append(s.Tables, lab.Table{Heading: heading, Title: title, Rows: cfg.rows(runs, median, who)})
 	}
 	p99 := func(r Run) float64 { return r.P99 }
 	add("## Calls a second", "As a share of the healthy rate, from one election timeout after the fault began:", func(r Run) float64 { return r.Share }, Whom...)
 	add("## The longest gap", "Without any answer, since the fault began, in election timeouts:", func(r Run) float64 { return r.Gap }, Whom...)
 	add("## The 99th percentile", "As a multiple of the healthy one, of the calls answered from one election timeout after the fault began (0: no call was):", p99, Whom...)
 	add("## As many followers as may fail", "The same, for one follower of three and two of five. The aim is at most 1.2:", p99, minority)
+	s.Tables = append(s.Tables, lab.Table{
+		Heading: "## How often", Title: fmt.Sprintf("Of %d rounds, those with a share of at least %v; with no gap longer than %v election timeouts; with a 99th percentile "+
+			"of at most %v times the healthy one; with all three:", cfg.Rounds, leastShare, longestGap, highestP99),
+		Rows: cfg.rows(runs, howOften, Whom),
+	})
 	return s
+}
+
+// What a fault of as many nodes as may fail is to leave.
+const (
+	leastShare = 0.9
+	longestGap = 2.0
+	highestP99 = 3.0
+)
+
+// howOften counts the rounds that meet each aim, and all.
+func howOften(of []Run) string {
+	var share, gap, p99, all int
+	for _, r := range of {
+		aims := []bool{r.Share >= leastShare, r.Gap <= longestGap, r.P99 > 0 && r.P99 <= highestP99}
+		for i, n := range []*int{&share, &gap, &p99} {
+			if aims[i] {
+				*n++
+			}
+		}
+		if !slices.Contains(aims, false) {
+			all++
+		}
+	}
+	return fmt.Sprintf("%d; %d; %d; %d", share, gap, p99, all)
 }
 
 func (c Config) intro() string {
@@ -47,8 +77,8 @@ func (c Config) intro() string {
 		c.Clients, lab.Bytes(c.Size), c.Reads, patience*c.electionTimeout(), c.Healthy, c.For, getsWell*c.electionTimeout(), c.Rounds, strings.Join(words, "\n"))
 }
 
-// rows returns a figure of the cases with some victims, a column a side.
-func (c Config) rows(runs []Run, figure func(Run) float64, who []string) [][]string {
+// rows returns what cell says of the runs of each case with some victims, a column a side.
+func (c Config) rows(runs []Run, cell func([]Run) string, who []string) [][]string {
 	rows := [][]string{{"fault", "who", "N"}}
 	for _, s := range c.Sides {
 		rows[0] = append(rows[0], s.Name)
@@ -64,7 +94,7 @@ func (c Config) rows(runs []Run, figure func(Run) float64, who []string) [][]str
 				row = append(row, "not measured")
 				continue
 			}
-			row = append(row, lab.RoundsOf(of, figure).Text("%.2f"))
+			row = append(row, cell(of))
 		}
 		rows = append(rows, row)
 	}
