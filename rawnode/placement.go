@@ -24,6 +24,10 @@ import (
 //     same weight, and 5 ms longer, for three election timeouts; or
 //   - such a voter is not worse than the leader, and has a larger weight, for three election timeouts.
 //
+// It does not wait for the three if leadership has not moved lately, and either each of its last five round trips was so
+// long, after shorter ones, or its process, to which inputs wait so long, has stood still five times within an election
+// timeout.
+//
 // Each change of leader that a member has seen in the last 200 election timeouts doubles the three, up to six
 // times, so that leadership does not flap. A voter that has led, and was as slow then, is no better.
 //

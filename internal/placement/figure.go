@@ -57,10 +57,13 @@ type pace struct{ delay, process time.Duration }
 
 func (f Figure) pace() pace { return pace{f.Delay(), f.Turn + f.Wait} }
 
-// slower reports whether a node is worse than another as a whole, or because its process gets too little of a processor,
-// which slow disks at all nodes would hide.
-func (p pace) slower(than pace) bool {
-	return worse(p.delay, than.delay) || worse(p.process, than.process) && p.process-than.process >= 2*Worth
+// slower reports whether a node is worse than another as a whole, or because its process limps, which slow disks at all
+// nodes would hide.
+func (p pace) slower(than pace) bool { return worse(p.delay, than.delay) || p.limps(than) }
+
+// limps reports whether the process of a node gets too little of a processor, beside another's.
+func (p pace) limps(than pace) bool {
+	return worse(p.process, than.process) && p.process-than.process >= 2*Worth
 }
 
 // best returns the better of two, part by part.

@@ -17,8 +17,10 @@ type Member struct {
 	// Fit says that the member could lead at once: a voter that is heard from, has caught up, has
 	// no stalled log, and has reported lately.
 	Fit bool
-	// Surely is, of the leader, how long it takes at least to reach a majority; 0 if not known.
+	// Surely is, of the leader, how long it takes at least to reach a majority; 0 if not known. Limps says that the leader's
+	// process stands still again and again.
 	Surely time.Duration
+	Limps  bool
 }
 
 // Reason says why a leader hands over.
@@ -37,7 +39,7 @@ type Verdict struct {
 	To       uint64
 	Own, Its Figure
 
-	// sudden says that each of the leader's last round trips was much longer than those of To.
+	// sudden says that there is no doubt, and no reason to wait.
 	sudden bool
 }
 
@@ -56,7 +58,8 @@ type Verdict struct {
 //
 // A leader that was near to a majority, and whose links have become long, hands over at once, if each of the last round
 // trips says so, nothing waits to be sent, and leadership has not moved lately. A pause makes one round trip long,
-// jitter makes those of all nodes long, and a queue comes and goes with the load.
+// jitter makes those of all nodes long, and a queue comes and goes with the load. So does a leader whose process has stood
+// still several times within an election timeout.
 type Judge struct {
 	// found is for how long looks found a better member, less the time for which they found none.
 	found time.Duration
@@ -139,7 +142,7 @@ func (j *Judge) patience(v Verdict, timeout time.Duration) time.Duration {
 	switch {
 	case j.level > 0 || v.Reason == Preferred:
 		return patience * timeout << j.level
-	case v.sudden && j.near:
+	case v.sudden:
 		return 0
 	}
 	return patience*timeout - timeout/LooksPerTimeout // the figures of a pause are gone by then
@@ -174,8 +177,8 @@ func (j *Judge) compare(now, timeout time.Duration, group uint64, own Member, ot
 	to := near[group%uint64(len(near))] // the groups of a slow node spread over the others
 	switch {
 	case slow || far:
-		sudden := far && own.Figure.Send < Worth && worse(own.Surely, reach) && own.Surely-reach >= timeout/suddenly
-		return Verdict{Reason: Slow, To: to.ID, Own: own.Figure, Its: to.Figure, sudden: sudden}
+		long := far && j.near && own.Figure.Send < Worth && worse(own.Surely, reach) && own.Surely-reach >= timeout/suddenly
+		return Verdict{Reason: Slow, To: to.ID, Own: own.Figure, Its: to.Figure, sudden: long || own.Limps && is.limps(best)}
 	case to.Weight > own.Weight:
 		return Verdict{Reason: Preferred, To: to.ID, Own: own.Figure, Its: to.Figure}
 	}

@@ -83,6 +83,35 @@ func TestSlowProcessIsNoticedBehindSlowDisks(t *testing.T) {
 	require.Equal(t, Stay, v.Reason, "the other one was as slow when it led")
 }
 
+// A leader whose process stands still again and again hands over at the first look, if the others do not limp, and if leadership has
+// not moved lately; and as late as others if nothing but its disk is slow.
+func TestLeaderThatLimpsHandsOverAtOnce(t *testing.T) {
+	const ms = time.Millisecond
+	with := func(id uint64, sync, wait time.Duration) Member {
+		m := member(id, 100, sync)
+		m.Figure.Wait, m.Limps = wait, id == 1
+		return m
+	}
+	for name, tt := range map[string]struct {
+		own, other Member
+		moved      bool
+		at         time.Duration // 0: never
+	}{
+		"limps":                        {own: with(1, 5*ms, 16*ms), other: with(2, 5*ms, ms), at: look},
+		"limps, with slow disks":       {own: with(1, 40*ms, 16*ms), other: with(2, 40*ms, ms), at: look},
+		"leadership has moved lately":  {own: with(1, 5*ms, 16*ms), other: with(2, 5*ms, ms), moved: true, at: 2*patience*timeout + look},
+		"the other limps as well":      {own: with(1, 5*ms, 16*ms), other: with(2, 5*ms, 14*ms)},
+		"a slow disk, and short waits": {own: with(1, 50*ms, 6*ms), other: with(2, 5*ms, ms), at: patience * timeout},
+	} {
+		var j Judge
+		if tt.moved {
+			j.Changed(0, timeout, 3, Figure{})
+		}
+		_, at := watch(&j, 0, 100*timeout, tt.own, tt.other)
+		require.Equal(t, tt.at, at, name)
+	}
+}
+
 func TestSlowLeaderHandsOverToTheLargestWeightAmongTheFast(t *testing.T) {
 	var j Judge
 	v, _ := watch(&j, 0, time.Hour, member(1, 100, 90*time.Millisecond), member(2, 50, 5*time.Millisecond), member(3, 70, 6*time.Millisecond), member(4, 200, 80*time.Millisecond))

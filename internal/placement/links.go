@@ -132,22 +132,24 @@ func (n *Node) Surely(voters []uint64) time.Duration {
 	return reachOf(n.cfg.ID, byRound(all), voters)
 }
 
-// Far reports whether some other node may be so much nearer to a majority than this node that it matters which of them
+// far reports whether some other node may be so much nearer to a majority than this node that it matters which of them
 // leads, for the voters of any group: this node needs at most the farthest of the others, and the other node at least
-// the nearest.
-func (n *Node) Far() bool {
-	now := n.cfg.Clock()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.ownLocked(now)
+// the nearest. surely says that it is so by the shortest of the last round trips to the nearest. The caller holds n.mu.
+func (n *Node) far(now time.Duration) (far, surely bool) {
 	if len(n.ownLinks) == 0 {
-		return false
+		return false, false
 	}
-	farthest := n.ownLinks[len(n.ownLinks)-1].Round
+	farthest, shortest := n.ownLinks[len(n.ownLinks)-1].Round, time.Duration(0)
 	for _, o := range n.others {
-		if len(o.links) > 0 && n.fresh(o, now) && worse(farthest, o.links[0].Round) {
-			return true
+		if round := o.trips.shortest(now, n.cfg.Timeout); shortest == 0 || round > 0 && round < shortest {
+			shortest = round
 		}
 	}
-	return false
+	for _, o := range n.others {
+		if len(o.links) > 0 && n.fresh(o, now) {
+			far = far || worse(farthest, o.links[0].Round)
+			surely = surely || worse(shortest, o.links[0].Round)
+		}
+	}
+	return far, surely
 }

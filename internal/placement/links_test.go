@@ -95,7 +95,7 @@ func TestNodesKnowHowLongEachTakesToReachAMajority(t *testing.T) {
 		}
 		for id := range uint64(size) {
 			check(id+1, 2*time.Millisecond)
-			require.False(t, m.nodes[id].Far())
+			require.True(t, m.nodes[id].Calm())
 		}
 		by = 20 * time.Millisecond
 		m.pass(4 * timeout)
@@ -105,7 +105,8 @@ func TestNodesKnowHowLongEachTakesToReachAMajority(t *testing.T) {
 			} else {
 				check(id, 2*time.Millisecond)
 			}
-			require.True(t, m.nodes[id-1].Far())
+			require.False(t, m.nodes[id-1].Calm())
+			require.False(t, m.nodes[id-1].Alarmed(), "seed %d: it is too long ago", seed)
 		}
 		require.InDelta(t, 40*time.Millisecond, m.nodes[slow-1].Own().Reach, float64(3*time.Millisecond))
 	}
@@ -246,6 +247,31 @@ func TestLeaderWhoseLinksBecomeLongHandsOverAtOnce(t *testing.T) {
 	j.Near()
 	v, _ := watch(&j, 0, look, own(44*ms, 40*ms), other)
 	require.Equal(t, uint64(2), v.To, "looks were left out before")
+}
+
+// A node whose links become long alarms its groups once it has as many long round trips as are sure, for an election
+// timeout; the others do not.
+func TestLongLinksAlarmTheirNode(t *testing.T) {
+	by, tick := time.Millisecond, timeout/2
+	m := newMesh(t, 3, func(from, to uint64) time.Duration {
+		if from == 1 || to == 1 {
+			return by
+		}
+		return time.Millisecond
+	})
+	m.pass(4 * timeout)
+	by = 20 * time.Millisecond
+	alarms := 0
+	for i := range 20 {
+		m.write()
+		m.pass(tick)
+		require.False(t, m.nodes[1].Alarmed() || m.nodes[2].Alarmed())
+		if m.nodes[0].Alarmed() {
+			alarms++
+			require.GreaterOrEqual(t, i, roundsKept-1)
+		}
+	}
+	require.InDelta(t, timeout/tick, alarms, 1)
 }
 
 // However round trips are drawn from the same spread, no leader is sure to be farther than the others.

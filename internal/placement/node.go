@@ -23,6 +23,8 @@ type Node struct {
 
 	sync, turn, wait delays
 	stalledAt        atomic.Int64 // when a group said last that it cannot write, plus 1; 0: never
+	// calm and alarmed are as of ownAt. They are written under mu.
+	calm, alarmed atomic.Bool
 
 	mu     sync.Mutex
 	weight int
@@ -34,7 +36,10 @@ type Node struct {
 	// due is when the next report to some node is due. It is written under mu.
 	due atomic.Int64
 	// even says that all weights that are known are equal.
-	even bool
+	even   bool
+	stills stills
+	// alarm is when it began to be sure that this node is slow; 0: it is not.
+	alarm time.Duration
 }
 
 // other is another node.
@@ -102,12 +107,31 @@ func (n *Node) Synced(took time.Duration) { n.sync.add(took) }
 
 // Turned says how long a turn of a group took, and how long its oldest input had waited.
 func (n *Node) Turned(waited, took time.Duration) {
-	n.wait.add(waited)
+	n.waited(waited)
 	n.turn.add(took)
 }
 
 // Ticked says how late a group took a tick.
-func (n *Node) Ticked(late time.Duration) { n.wait.add(late) }
+func (n *Node) Ticked(late time.Duration) { n.waited(late) }
+
+func (n *Node) waited(d time.Duration) {
+	n.wait.add(d)
+	if d < Worth {
+		return
+	}
+	now := n.cfg.Clock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.stills.add(now, d)
+}
+
+// Limps reports whether the process of this node stands still again and again.
+func (n *Node) Limps() bool {
+	now := n.cfg.Clock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.stills.often(now, n.cfg.Timeout)
+}
 
 // Stalled says that a group of the node cannot write now.
 func (n *Node) Stalled() { n.stalledAt.Store(int64(n.cfg.Clock()) + 1) }
@@ -158,8 +182,30 @@ func (n *Node) ownLocked(now time.Duration) Figure {
 		Reach:   n.nearer(now),
 		Stalled: at > 0 && now-time.Duration(at) < n.cfg.Timeout/2,
 	}
+	n.consider(now)
 	return n.own
 }
+
+// consider decides whether groups have a reason to compare this node with others. The caller holds n.mu.
+func (n *Node) consider(now time.Duration) {
+	far, surely := n.far(now)
+	n.calm.Store(n.even && n.own.Delay() < Worth && !far)
+	switch slow := surely || n.stills.often(now, n.cfg.Timeout); {
+	case !slow:
+		n.alarm = 0
+	case n.alarm == 0:
+		n.alarm = max(now, 1)
+	}
+	n.alarmed.Store(n.alarm > 0 && now-n.alarm <= n.cfg.Timeout)
+}
+
+// Calm reports whether no group has a reason to compare this node with others: all weights that are known are equal, and
+// this node is neither slow nor far.
+func (n *Node) Calm() bool { return n.calm.Load() }
+
+// Alarmed reports whether it is sure, since at most an election timeout ago, that this node is slow: leaders then
+// compare themselves with the others at each tick.
+func (n *Node) Alarmed() bool { return n.alarmed.Load() }
 
 // queued returns how long messages wait for the nearer half of the others.
 func (n *Node) queued(now time.Duration) time.Duration {
@@ -195,19 +241,13 @@ func (n *Node) fresh(o *other, now time.Duration) bool {
 	return o.heard && now-o.heardAt <= reportsLast*n.cfg.Timeout
 }
 
-// Even reports whether no weight that is known differs from another.
-func (n *Node) Even() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.even
-}
-
 // weighed compares the weights. The caller holds n.mu.
 func (n *Node) weighed() {
 	n.even = true
 	for _, o := range n.others {
 		n.even = n.even && (!o.heard || o.weight == n.weight)
 	}
+	n.consider(n.ownAt)
 }
 
 // Heard takes the report of another node.

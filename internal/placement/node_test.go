@@ -82,6 +82,41 @@ func TestLateTicksAreWaits(t *testing.T) {
 	}
 }
 
+// A process that stands still five times in an election timeout limps, and alarms its groups for as long as that. Many groups
+// that wait in one pause show one pause, and short waits none.
+func TestProcessThatStandsStillAgainAndAgainLimps(t *testing.T) {
+	for name, tt := range map[string]struct {
+		groups      int
+		every, wait time.Duration
+		limps       bool
+	}{
+		"one group":                 {1, 20 * time.Millisecond, 18 * time.Millisecond, true},
+		"many groups":               {100, timeout / 10, timeout / 20, true},
+		"five times in longer":      {100, timeout / 3, timeout / 4, false},
+		"short waits, all the time": {100, Worth, Worth - time.Microsecond, false},
+	} {
+		n := newClocked(t, 0)
+		for n.now = timeout; n.now < 2*timeout; n.now += tt.every {
+			for i := range tt.groups {
+				n.Turned(tt.wait-time.Duration(i)*time.Microsecond, time.Microsecond)
+			}
+		}
+		n.Own()
+		require.Equal(t, tt.limps, n.Limps(), name)
+		require.Equal(t, tt.limps, n.Alarmed(), name)
+		n.now += timeout + time.Millisecond
+		n.Own()
+		require.False(t, n.Limps() || n.Alarmed(), name)
+	}
+	n := newClocked(t, 0)
+	for n.now = timeout; n.now < 4*timeout; n.now += 20 * time.Millisecond {
+		n.Ticked(18 * time.Millisecond)
+		n.Own()
+	}
+	require.True(t, n.Limps())
+	require.False(t, n.Alarmed(), "the groups know")
+}
+
 // Of little work nothing bad is said, unless it took long.
 func TestFigureOfLittleWorkIsItsBest(t *testing.T) {
 	n := newClocked(t, 0)
@@ -152,11 +187,11 @@ func TestReportsBelongToNodesNotToGroups(t *testing.T) {
 func TestReportsCountForAWhile(t *testing.T) {
 	n := newClocked(t, 50)
 	require.Equal(t, 50, n.Weight())
-	require.True(t, n.Even())
+	require.True(t, n.even)
 	n.Heard(2, Report{Figure: Figure{Sync: time.Millisecond}, Weight: 50})
-	require.True(t, n.Even())
+	require.True(t, n.even)
 	n.Heard(2, Report{Figure: Figure{Sync: time.Millisecond}, Weight: 1 << 40})
-	require.False(t, n.Even())
+	require.False(t, n.even)
 	f, weight, counts := n.Of(2)
 	require.Equal(t, Figure{Sync: time.Millisecond}, f)
 	require.Equal(t, MaxWeight, weight)

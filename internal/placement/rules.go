@@ -18,7 +18,8 @@ const (
 	// of goroutines on a busy machine is as coarse.
 	Worth = 5 * time.Millisecond
 
-	// LooksPerTimeout is how often in an election timeout a leader compares itself with the others.
+	// LooksPerTimeout is how often in an election timeout a leader compares itself with the others, unless there is
+	// an alarm: see Node.Alarmed.
 	LooksPerTimeout = 2
 	// patience is for how many election timeouts a leader must have been worse, or another
 	// preferred. Each look that finds the contrary takes one look back. The figures of a single pause are gone
@@ -33,6 +34,8 @@ const (
 	// A leader whose links have become long hands over at once, if this is sure: see Judge. Commands must wait for longer
 	// by at least this part of an election timeout.
 	suddenly = 50
+	// So does a leader whose process has stood still so many times within an election timeout. A pause is one of them.
+	stillsKept = 5
 
 	// reportsLast is for how many election timeouts the report of a node counts. A node sends one in each, or
 	// reportsPerTimeout while it writes, a few less because of its ticks.

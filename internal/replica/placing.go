@@ -93,7 +93,7 @@ func (p *placing) tick() {
 	if waited := p.now - p.at; p.write > 0 && waited > n.Timeout()/4 {
 		n.Synced(waited)
 	}
-	if passed := p.now - p.lookedAt; passed >= n.Timeout()/placement.LooksPerTimeout {
+	if passed := p.now - p.lookedAt; passed >= n.Timeout()/placement.LooksPerTimeout || p.leads() && n.Alarmed() {
 		p.lookedAt = p.now
 		p.tell()
 		p.lookForBetter(passed)
@@ -189,7 +189,7 @@ func (p *placing) lookForBetter(passed time.Duration) {
 	if p.ticks-p.ledSince < uint64(p.cfg.ElectionTick) { // nothing is known of the others
 		return
 	}
-	if p.judge.Idle() && p.weight == 0 && len(p.weights) == 0 && n.Even() && n.Own().Delay() < placement.Worth && !n.Far() {
+	if p.judge.Idle() && p.weight == 0 && len(p.weights) == 0 && n.Calm() {
 		p.judge.Near()
 		return
 	}
@@ -220,6 +220,7 @@ func (p *placing) candidates() (own placement.Member, others []placement.Member)
 			if own = m; !p.backlogged() {
 				own.Surely = p.cfg.Placement.Surely(p.host.conf.GetVoters())
 			}
+			own.Limps = p.cfg.Placement.Limps()
 			continue
 		}
 		its, ok := progress[id]

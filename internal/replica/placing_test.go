@@ -80,6 +80,24 @@ func TestSlowLeaderHandsOverToTheFastMember(t *testing.T) {
 	})
 }
 
+// A leader that is alarmed looks at each tick, so that it hands over as soon as its process has stood still often enough.
+func TestLeaderLooksAtEachTickWhenAlarmed(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		for phase := range electionTicks / placement.LooksPerTimeout {
+			p := newPlaced(t, core, 0, 0, 0)
+			p.elect(1)
+			p.serve(3*electionTicks + phase)
+			took := 0
+			for ; p.nodes[1].r.Status().Counters.HandOversSlow == 0; took++ {
+				require.Less(t, took, 7, "phase %d", phase)
+				p.at[1].Ticked(tick / 2)
+				p.serve(1)
+			}
+			require.GreaterOrEqual(t, took, 5, "phase %d", phase)
+		}
+	})
+}
+
 // A leader keeps its office while the members that are faster lag, are silent, say nothing of themselves, as members
 // of earlier versions do, or cannot write.
 func TestSlowLeaderStaysIfNoFastMemberCouldLead(t *testing.T) {

@@ -9,6 +9,7 @@ const (
 	healthFile  = "internal/placement/node.go"
 	linksFile   = "internal/placement/links.go"
 	figureFile  = "internal/placement/figure.go"
+	stillsFile  = "internal/placement/stills.go"
 	turnFile    = "internal/placement/turn.go"
 	coreFile    = "raft/placement.go"
 	rivalsFile  = "internal/replica/rivals.go"
@@ -28,7 +29,7 @@ var placing = []bug{
 	{"a slow leader hands over to a member of weight 0", judgeFile,
 		edit("m.Fit && (m.Weight > 0 || leader.Weight == 0)", "m.Fit"), "TestLeaderStaysIfNobodyIsKnownToBeBetter", 0},
 	{"ticks may be as late as they like", healthFile,
-		edit("func (n *Node) Ticked(late time.Duration) { n.wait.add(late) }", "func (n *Node) Ticked(time.Duration) {}"), "TestLateTicksAreWaits", 0},
+		edit("func (n *Node) Ticked(late time.Duration) { n.waited(late) }", "func (n *Node) Ticked(time.Duration) {}"), "TestLateTicksAreWaits", 0},
 	{"a leader that is far from the others stays", judgeFile,
 		edit("reach > 0 && worse(own.Figure.Reach, reach)", "reach < 0 && worse(own.Figure.Reach, reach)"), "TestLinksCountBetweenMembersOfTheSameWeight", 0},
 	{"a leader that is preferred leaves for its links", judgeFile,
@@ -54,17 +55,29 @@ var placing = []bug{
 	{"a core takes its host's weights for its own", coreFile,
 		edit("	return &Placement{Weights: maps.Clone(p.Weights)}", "	_ = maps.Clone(p.Weights)\n	return &Placement{Weights: p.Weights}"), "TestPlacementIsCopied", 0},
 	{"a leader that has always been far hands over at once", judgeFile,
-		edit("case v.sudden && j.near:", "case v.sudden:"), "TestLeaderWhoseLinksBecomeLongHandsOverAtOnce", 0},
+		edit("long := far && j.near && ", "long := far && "), "TestLeaderWhoseLinksBecomeLongHandsOverAtOnce", 0},
 	{"leadership that has moved lately moves at once", judgeFile,
 		edit("case j.level > 0 || v.Reason", "case v.Reason"), "TestLeaderWhoseLinksBecomeLongHandsOverAtOnce", 0},
 	{"a queue counts as a long way", judgeFile,
-		edit("far && own.Figure.Send < Worth && ", "far && "), "TestLeaderWhoseLinksBecomeLongHandsOverAtOnce", 0},
+		edit("j.near && own.Figure.Send < Worth && ", "j.near && "), "TestLeaderWhoseLinksBecomeLongHandsOverAtOnce", 0},
 	{"long links are waited for as slow disks are", judgeFile,
-		edit("	case v.sudden && j.near:\n		return 0\n", ""), "TestLeaderWhoseLinksBecomeLongHandsOverAtOnce", 0},
+		edit("sudden: long || ", "sudden: long && "), "TestLeaderWhoseLinksBecomeLongHandsOverAtOnce", 0},
 	{"two long round trips are sure", linksFile,
 		edit("return max(slices.Min(t.last[:]), time.Microsecond)", "return t.round(now, timeout)"), "TestJitterIsNoReasonToHandOver", 0},
 	{"a process that limps is hidden by its disk", figureFile,
-		edit("return worse(p.delay, than.delay) || ", "return worse(p.delay, than.delay) || false && "), "TestSlowProcessIsNoticedBehindSlowDisks", 0},
+		edit("worse(p.delay, than.delay) || p.limps(than)", "worse(p.delay, than.delay)"), "TestSlowProcessIsNoticedBehindSlowDisks", 0},
+	{"a leader that limps is waited for as slow disks are", judgeFile,
+		edit("long || own.Limps && is.limps(best)", "long"), "TestLeaderThatLimpsHandsOverAtOnce", 0},
+	{"a leader that limps as the others do hands over at once", judgeFile,
+		edit("own.Limps && is.limps(best)", "own.Limps"), "TestLeaderThatLimpsHandsOverAtOnce", 0},
+	{"a pause in which many groups wait is many", stillsFile,
+		edit("if now-waited < s.ended {", "if now < s.ended {"), "TestProcessThatStandsStillAgainAndAgainLimps", 0},
+	{"pauses of any age count", stillsFile,
+		edit("now-s.began[s.next] <= within", "now-s.began[s.next] >= 0"), "TestProcessThatStandsStillAgainAndAgainLimps", 0},
+	{"a node alarms its groups for as long as it is slow", healthFile,
+		edit("n.alarm > 0 && now-n.alarm <= n.cfg.Timeout", "n.alarm > 0"), "TestLongLinksAlarmTheirNode", 0},
+	{"a leader that is alarmed looks as seldom as others", placingFile,
+		edit(" || p.leads() && n.Alarmed()", ""), "TestLeaderLooksAtEachTickWhenAlarmed", 0},
 	{"a process that limped as a leader is tried again", judgeFile,
 		edit(", max(is.process, was.process)", ", is.process"), "TestSlowProcessIsNoticedBehindSlowDisks", 0},
 	{"idle nodes report at each tick", healthFile,
