@@ -48,8 +48,8 @@ func (f Figure) String() string {
 	return text
 }
 
-// worse reports whether a delay is worse than another: by factor, and by Worth.
-func worse(a, b time.Duration) bool { return a > factor*b && a-b >= Worth }
+// worse reports whether a delay is worse than another: by factor, and by worth.
+func worse(a, b time.Duration) bool { return a > factor*b && a-b >= worth }
 
 // pace is how long a command stands at a node: as a whole, once, and each time that the process has something to do for it,
 // which is two to four times.
@@ -63,7 +63,7 @@ func (p pace) slower(than pace) bool { return worse(p.delay, than.delay) || p.li
 
 // limps reports whether the process of a node gets too little of a processor, beside another's.
 func (p pace) limps(than pace) bool {
-	return worse(p.process, than.process) && p.process-than.process >= 2*Worth
+	return worse(p.process, than.process) && p.process-than.process >= 2*worth
 }
 
 // best returns the better of two, part by part.

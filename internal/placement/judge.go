@@ -29,7 +29,7 @@ type Reason uint8
 // The reasons.
 const (
 	Stay      Reason = iota // it does not
-	Slow                    // another member is better by factor and Worth, or nearer to a majority by both
+	Slow                    // another member is better by factor and worth, or nearer to a majority by both
 	Preferred               // another member, which is as good, has a larger weight
 )
 
@@ -163,7 +163,7 @@ func (j *Judge) compare(now, timeout time.Duration, group uint64, own Member, ot
 			return j.expected(now, timeout, m).slower(best)
 		}
 		// Of a member without a figure nothing is known; as long as there is no load, that is no matter.
-		return !m.eligible(own) || slow || is.delay > Worth
+		return !m.eligible(own) || slow || is.delay > worth
 	})
 	if len(good) == 0 {
 		return Verdict{}
@@ -177,7 +177,7 @@ func (j *Judge) compare(now, timeout time.Duration, group uint64, own Member, ot
 	to := near[group%uint64(len(near))] // the groups of a slow node spread over the others
 	switch {
 	case slow || far:
-		long := far && j.near && own.Figure.Send < Worth && worse(own.Surely, reach) && own.Surely-reach >= timeout/suddenly
+		long := far && j.near && own.Figure.Send < worth && worse(own.Surely, reach) && own.Surely-reach >= timeout/suddenly
 		return Verdict{Reason: Slow, To: to.ID, Own: own.Figure, Its: to.Figure, sudden: long || own.Limps && is.limps(best)}
 	case to.Weight > own.Weight:
 		return Verdict{Reason: Preferred, To: to.ID, Own: own.Figure, Its: to.Figure}

@@ -116,7 +116,7 @@ func (n *Node) Ticked(late time.Duration) { n.waited(late) }
 
 func (n *Node) waited(d time.Duration) {
 	n.wait.add(d)
-	if d < Worth {
+	if d < worth {
 		return
 	}
 	now := n.cfg.Clock()
@@ -189,7 +189,7 @@ func (n *Node) ownLocked(now time.Duration) Figure {
 // consider decides whether groups have a reason to compare this node with others. The caller holds n.mu.
 func (n *Node) consider(now time.Duration) {
 	far, surely := n.far(now)
-	n.calm.Store(n.even && n.own.Delay() < Worth && !far)
+	n.calm.Store(n.even && n.own.Delay() < worth && !far)
 	switch slow := surely || n.stills.often(now, n.cfg.Timeout); {
 	case !slow:
 		n.alarm = 0

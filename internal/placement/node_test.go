@@ -93,7 +93,7 @@ func TestProcessThatStandsStillAgainAndAgainLimps(t *testing.T) {
 		"one group":                 {1, 20 * time.Millisecond, 18 * time.Millisecond, true},
 		"many groups":               {100, timeout / 10, timeout / 20, true},
 		"five times in longer":      {100, timeout / 3, timeout / 4, false},
-		"short waits, all the time": {100, Worth, Worth - time.Microsecond, false},
+		"short waits, all the time": {100, worth, worth - time.Microsecond, false},
 	} {
 		n := newClocked(t, 0)
 		for n.now = timeout; n.now < 2*timeout; n.now += tt.every {

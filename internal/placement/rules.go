@@ -13,10 +13,10 @@ const (
 	// two to three times the bytes, on a machine that is no worse; a disk or a processor that is ten
 	// times slower is what moves leadership. Five lies between.
 	factor = 5
-	// Worth is by how much, at least, a leader must also be worse in time. A hand-over holds the writes up
+	// worth is by how much, at least, a leader must also be worse in time. A hand-over holds the writes up
 	// for some round trips and a write of the log, which is a few milliseconds, and the scheduling
 	// of goroutines on a busy machine is as coarse.
-	Worth = 5 * time.Millisecond
+	worth = 5 * time.Millisecond
 
 	// LooksPerTimeout is how often in an election timeout a leader compares itself with the others, unless there is
 	// an alarm: see Node.Alarmed.

@@ -5,7 +5,7 @@ package placement
 
 import "time"
 
-// stills are the last times for which the process stood still: waits for a turn of Worth and more. None of them overlaps
+// stills are the last times for which the process stood still: waits for a turn of worth and more. None of them overlaps
 // another, so that a pause in which many groups wait is one of them.
 type stills struct {
 	began [stillsKept]time.Duration

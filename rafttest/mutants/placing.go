@@ -59,7 +59,7 @@ var placing = []bug{
 	{"leadership that has moved lately moves at once", judgeFile,
 		edit("case j.level > 0 || v.Reason", "case v.Reason"), "TestLeaderWhoseLinksBecomeLongHandsOverAtOnce", 0},
 	{"a queue counts as a long way", judgeFile,
-		edit("j.near && own.Figure.Send < Worth && ", "j.near && "), "TestLeaderWhoseLinksBecomeLongHandsOverAtOnce", 0},
+		edit("j.near && own.Figure.Send < worth && ", "j.near && "), "TestLeaderWhoseLinksBecomeLongHandsOverAtOnce", 0},
 	{"long links are waited for as slow disks are", judgeFile,
 		edit("sudden: long || ", "sudden: long && "), "TestLeaderWhoseLinksBecomeLongHandsOverAtOnce", 0},
 	{"two long round trips are sure", linksFile,
