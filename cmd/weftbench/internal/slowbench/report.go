@@ -74,7 +74,7 @@ func (c Config) intro() string {
 		"rounds, in which the sides take turns; in parentheses the least and the greatest. A node that is *dead* is there to compare with. A share\n"+
 		"is above 1 if a node of the clients becomes the leader, which is nearer. etcd's syncs take what the machine takes, and its disk cannot be made slow.\n\n%s",
 		time.Now().UTC().Format(time.DateOnly), lab.CPUModel(), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, c.Link, c.Sync, c.electionTimeout(),
-		c.Clients, lab.Bytes(c.Size), c.Reads, patience*c.electionTimeout(), c.Healthy, c.For, getsWell*c.electionTimeout(), c.Rounds, strings.Join(words, "\n"))
+		c.Clients, lab.Bytes(c.Size), c.Reads, patience*c.electionTimeout(), c.Healthy, c.For, c.getsWell(), c.Rounds, strings.Join(words, "\n"))
 }
 
 // rows returns what cell says of the runs of each case with some victims, a column a side.

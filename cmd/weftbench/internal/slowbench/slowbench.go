@@ -85,11 +85,11 @@ const (
 	// ElectionTicks are kvdemo's and the loop's.
 	ElectionTicks = 10
 	// patience is how many election timeouts a call may take: more than a write waits for a responder that fails.
-	patience = 4
-	warm     = 500 * time.Millisecond // before anything counts
-	getsWell = 2                      // election timeouts after a follower's fault
-	slower   = 10                     // as many times as the others
-	slice    = 20 * time.Millisecond  // in which the process of a node with a slow processor runs once
+	patience  = 4
+	warm      = 500 * time.Millisecond // before anything counts
+	leastRest = 2                      // election timeouts after a fault of followers
+	slower    = 10                     // as many times as the others
+	slice     = 20 * time.Millisecond  // in which the process of a node with a slow processor runs once
 )
 
 func (c Config) electionTimeout() time.Duration { return ElectionTicks * c.Tick }
@@ -195,7 +195,7 @@ func (c Config) session(ctx context.Context, s Side, round int, cases []Case) (r
 	}
 	for i, x := range cases {
 		if i > 0 {
-			if err := lab.Sleep(ctx, getsWell*c.electionTimeout()); err != nil {
+			if err := lab.Sleep(ctx, c.getsWell()); err != nil {
 				return nil, err
 			}
 		}
@@ -234,6 +234,10 @@ func (c Config) strike(ctx context.Context, cl *cluster.Cluster, victims []*clus
 	err = run.figures(acks, at.Add(-c.Healthy), at, at.Add(c.electionTimeout()), time.Now())
 	return run, err
 }
+
+// getsWell is how long a cluster is left alone after a fault of followers: as long as the fault lasted, because those that
+// catch up take processor time from the others, which would be measured as the healthy rate of the next fault.
+func (c Config) getsWell() time.Duration { return max(leastRest*c.electionTimeout(), c.For/2) }
 
 // closed ends a cluster, whose logs stay; the data of all would fill the disk.
 func closed(cl *cluster.Cluster) error {
